@@ -1,0 +1,66 @@
+# Everything sets itself up: a virtual environment in .venv, renewed when pyproject.toml changes.
+# Needs Python 3.11 or newer, pip and make. PYTHON=... names another interpreter for a new .venv.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test proof check format bench clean
+
+NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
+PYTHON ?= $(shell for p in python3 python python3.14 python3.13 python3.12 python3.11; do \
+	$$p -c '$(NEW_ENOUGH)' >/dev/null 2>&1 && echo $$p && break; done)
+VENV := .venv
+PY := $(VENV)/bin/python
+READY := $(VENV)/.ready
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+
+demo: $(READY) ## a licence audit that is killed in the middle and goes on
+	@$(PY) -m rehydrate.demo.licence_audit --demo
+
+test: $(READY) ## all tests but the long proofs
+	@$(PY) -m pytest -q -n 2
+
+proof: $(READY) ## the long proofs
+	@$(PY) -m pytest -q -n 2 -m proof
+
+check: $(READY) ## format, lint, types, layers
+	@$(PY) -m ruff format --check --quiet . || { echo "make check: run 'make format'" >&2; exit 1; }
+	@$(PY) -m ruff check --quiet .
+	@$(PY) -m pyright
+	@$(VENV)/bin/lint-imports --no-logo
+
+format: $(READY) ## format and sort imports in place
+	@$(PY) -m ruff check --quiet --select I --fix .
+	@$(PY) -m ruff format --quiet .
+
+bench: $(READY) ## measure, compare with the floor
+	@$(PY) -m benchmarks
+
+clean: ## remove the environment and everything made by the other targets
+	@rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The stamp holds the path of the checkout: an environment that came along with a copy still runs the original's code.
+ifneq ($(shell cat $(READY) 2>/dev/null),$(CURDIR))
+.PHONY: $(READY)
+endif
+
+$(READY): pyproject.toml
+	@echo "make: setting up $(VENV) (a minute at most; again only when pyproject.toml has changed)" >&2
+	@[ ! -f $(READY) ] || [ "$$(cat $(READY))" = "$(CURDIR)" ] || rm -rf $(VENV)
+	@if ! $(PY) -c '$(NEW_ENOUGH)' 2>/dev/null; then \
+		[ -n "$(PYTHON)" ] && $(PYTHON) -c '$(NEW_ENOUGH)' 2>/dev/null || { \
+			echo "make: no Python 3.11 or newer at '$(PYTHON)'; install one, or name it: make PYTHON=/path/to/python" >&2; \
+			exit 1; }; \
+		$(PYTHON) -m venv --clear $(VENV) || { \
+			echo "make: cannot make $(VENV); on Debian and Ubuntu install python3-venv" >&2; exit 1; }; \
+	fi
+	@$(PY) -m pip install -qq -e '.[dev]' || { \
+		echo "make: pip could not install the requirements; its words are above. If its index cannot be reached," >&2; \
+		echo "make: check the network and 'pip config list', then run make again." >&2; exit 1; }
+	@echo "$(CURDIR)" >$@

@@ -1,0 +1,79 @@
+"""Graph-shaped workflows of agents, tools and people that stop anywhere and wake up exactly where they were.
+
+Importing this package is cheap: public names are loaded when the first of them is used. Errors are in
+`rehydrate.errors`, events in `rehydrate.model.events`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rehydrate.api.builder import Case, Default, WorkflowBuilder
+    from rehydrate.api.session import Session
+    from rehydrate.api.workflow import Workflow
+    from rehydrate.codecs import checkpointable
+    from rehydrate.graph.context import WorkflowContext
+    from rehydrate.graph.definition import Reducer
+    from rehydrate.graph.executor import Executor, FunctionExecutor, executor
+    from rehydrate.graph.handlers import handler, response_handler
+    from rehydrate.graph.reducers import add, append, extend, merge
+    from rehydrate.graph.sub_workflow import WorkflowExecutor
+    from rehydrate.model.checkpoint import Status
+    from rehydrate.ports import CheckpointStorage
+    from rehydrate.runtime.checkpoint import WorkflowCheckpoint
+    from rehydrate.runtime.requests import PendingRequest, RequestAnswer
+    from rehydrate.runtime.result import WorkflowRunResult
+    from rehydrate.runtime.runner import Runner, RunnerContext
+    from rehydrate.runtime.stream import RunStream
+    from rehydrate.stores.memory import InMemoryCheckpointStorage
+    from rehydrate.stores.sqlite import SqliteCheckpointStorage
+    from rehydrate.wiring import checkpoint_storage_from_url
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Case",
+    "CheckpointStorage",
+    "Default",
+    "Executor",
+    "FunctionExecutor",
+    "InMemoryCheckpointStorage",
+    "PendingRequest",
+    "Reducer",
+    "RequestAnswer",
+    "RunStream",
+    "Runner",
+    "RunnerContext",
+    "Session",
+    "SqliteCheckpointStorage",
+    "Status",
+    "Workflow",
+    "WorkflowBuilder",
+    "WorkflowCheckpoint",
+    "WorkflowContext",
+    "WorkflowExecutor",
+    "WorkflowRunResult",
+    "add",
+    "append",
+    "checkpoint_storage_from_url",
+    "checkpointable",
+    "executor",
+    "extend",
+    "handler",
+    "merge",
+    "response_handler",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Load the public names at the first use of one."""
+    if name not in __all__:
+        raise AttributeError(f"module 'rehydrate' has no attribute {name!r}")
+    from rehydrate import wiring  # noqa: PLC0415  (the reason is in the module's docstring)
+
+    return getattr(wiring, name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,0 +1,1 @@
+"""The public face: workflows, their builder, sessions."""

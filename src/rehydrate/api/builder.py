@@ -1,0 +1,217 @@
+"""The builder: collects executors and edges and makes a workflow of them.
+
+Building calls never raise; `build()` reports every problem at once. Nothing here runs a workflow.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Never, Self, TypeAlias, cast
+
+from rehydrate.api.workflow import Workflow
+from rehydrate.codecs import TypeRegistry, ValueCodec, type_name
+from rehydrate.errors import DefinitionError, WorkflowBuildError
+from rehydrate.graph.assembly import assemble, stored_hints
+from rehydrate.graph.definition import Reducer
+from rehydrate.graph.edges import (
+    Condition,
+    DirectGroup,
+    EdgeGroup,
+    FanInGroup,
+    FanOutGroup,
+    MultiSelectionGroup,
+    Selection,
+    SwitchGroup,
+)
+from rehydrate.graph.executor import Executor
+from rehydrate.graph.graph_spec import GraphSpec, unnumbered
+from rehydrate.graph.reducers import reducer_of
+from rehydrate.graph.validation import notes, problems
+from rehydrate.ports.store import CheckpointStorage
+
+#: An executor, or the id of one that is added elsewhere.
+Node: TypeAlias = Executor | str
+#: A function of one message; `Never` lets it be of any type, which the builder cannot know.
+Predicate: TypeAlias = Callable[[Never], bool]
+#: A function of a message and the target ids that returns those to take.
+Selector: TypeAlias = Callable[[Never, list[str]], Sequence[str]]
+#: A reducer of the library, or a function of (current value or `None`, contribution).
+ReducerLike: TypeAlias = Reducer | Callable[[Never, Never], object]
+
+_LOG: Final = logging.getLogger("rehydrate")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A branch of a switch: the first case whose predicate holds takes the message."""
+
+    predicate: Predicate
+    target: Node
+    name: str | None = None
+
+
+@dataclass(frozen=True)
+class Default:
+    """The branch of a switch that is taken when no case holds."""
+
+    target: Node
+
+
+class WorkflowBuilder:
+    """Describes a graph step by step; executors are named by object, or by id once added."""
+
+    def __init__(
+        self,
+        name: str,
+        start_executor: Executor,
+        version: int = 1,
+        checkpoint_storage: CheckpointStorage | None = None,
+        reducers: Mapping[str, ReducerLike] | None = None,
+        resources: Mapping[str, type] | None = None,
+        max_supersteps: int = 100,
+        max_concurrency: int | None = None,
+    ) -> None:
+        self._name = name
+        self._version = version
+        self._checkpoint_storage = checkpoint_storage
+        self._resources = dict(resources or {})
+        self._max_supersteps = max_supersteps
+        self._max_concurrency = max_concurrency
+        self._executors: list[Executor] = []
+        self._groups: list[EdgeGroup] = []
+        self._problems: list[str] = []
+        self._reducers = self._named_reducers(reducers or {})
+        self._start = self._added(start_executor, "start_executor")
+
+    def add_edge(
+        self, source: Node, target: Node, condition: Predicate | None = None, *, name: str | None = None
+    ) -> Self:
+        """Send on from `source` to `target` what `condition` holds for; `name` names the condition in the signature."""
+        ends = self._ends([source, target], "add_edge")
+        if ends:
+            self._groups.append(DirectGroup(unnumbered(*ends), cast("Condition | None", condition), name))
+        return self
+
+    def add_chain(self, executors: Sequence[Node]) -> Self:
+        """Add an edge from each executor to the next."""
+        ends = self._ends(executors, "add_chain")
+        if ends is not None and len(ends) < 2:
+            self._problems.append("add_chain was given fewer than two executors; name at least two")
+        for source, target in zip(ends or (), (ends or ())[1:], strict=False):
+            self._groups.append(DirectGroup(unnumbered(source, target)))
+        return self
+
+    def add_fan_out_edges(self, source: Node, targets: Sequence[Node]) -> Self:
+        """Send each message of `source` to every target that takes it."""
+        ends = self._targets(source, targets, "add_fan_out_edges")
+        if ends:
+            self._groups.append(FanOutGroup(tuple(unnumbered(ends[0], target) for target in ends[1:])))
+        return self
+
+    def add_fan_in_edges(self, sources: Sequence[Node], target: Node) -> Self:
+        """Join: `target` gets one list, in the order of `sources`, when each of them has sent or can no more."""
+        ends = self._targets(target, sources, "add_fan_in_edges")
+        if ends:
+            self._groups.append(FanInGroup(tuple(unnumbered(source, ends[0], fan_in=True) for source in ends[1:])))
+        return self
+
+    def add_switch_case_edge_group(self, source: Node, cases: Sequence[Case | Default]) -> Self:
+        """Send each message to the first `Case` that holds, else to the one `Default`."""
+        where = "add_switch_case_edge_group"
+        if not all(isinstance(case, Case | Default) for case in cast("Sequence[object]", cases)):
+            self._problems.append(f"{where} was given something that is neither Case nor Default; use only these")
+            return self
+        chosen = [case for case in cases if isinstance(case, Case)]
+        defaults = [case for case in cases if isinstance(case, Default)]
+        ends = self._targets(source, [case.target for case in (*chosen, *defaults)], where)
+        if ends:
+            edges = tuple(unnumbered(ends[0], target) for target in ends[1:])
+            conditions = tuple(cast("Condition", case.predicate) for case in chosen)
+            self._groups.append(SwitchGroup(conditions, edges, tuple(case.name for case in chosen)))
+        return self
+
+    def add_multi_selection_edge_group(
+        self, source: Node, targets: Sequence[Node], selection_func: Selector, name: str | None = None
+    ) -> Self:
+        """Send each message to the targets whose ids `selection_func` returns."""
+        ends = self._targets(source, targets, "add_multi_selection_edge_group")
+        if ends:
+            edges = tuple(unnumbered(ends[0], target) for target in ends[1:])
+            self._groups.append(MultiSelectionGroup(edges, cast("Selection", selection_func), name))
+        return self
+
+    def build(self) -> Workflow:
+        """Return the workflow and freeze its executors. Raises `WorkflowBuildError` with every problem."""
+        spec = self._spec()
+        found = problems(spec)
+        try:
+            registry = TypeRegistry(stored_hints(spec, list(spec.by_id)))
+        except DefinitionError as error:
+            raise WorkflowBuildError(str(self._name), (*found, str(error))) from error
+        if found:
+            raise WorkflowBuildError(str(self._name), tuple(found))
+        definition = assemble(spec, type_name)
+        for executor in spec.executors:
+            executor.freeze()
+        for note in notes(spec):
+            _LOG.info("%s", note)
+        return Workflow(definition=definition, codec=ValueCodec(registry), checkpoint_storage=self._checkpoint_storage)
+
+    def _spec(self) -> GraphSpec:
+        return GraphSpec(
+            name=self._name,
+            start=self._start or "",
+            executors=tuple(self._executors),
+            groups=tuple(self._groups),
+            version=self._version,
+            reducers=self._reducers,
+            resources=self._resources,
+            max_supersteps=self._max_supersteps,
+            max_concurrency=self._max_concurrency,
+            problems=tuple(self._problems),
+        )
+
+    def _named_reducers(self, given: Mapping[str, ReducerLike]) -> dict[str, Reducer]:
+        found: dict[str, Reducer] = {}
+        for key, value in given.items():
+            reducer = reducer_of(value)
+            if reducer is None:
+                self._problems.append(
+                    f"the reducer of state key {key!r} has no name; use a named function or Reducer(name, function)"
+                )
+            else:
+                found[key] = reducer
+        return found
+
+    def _added(self, node: object, where: str) -> str | None:
+        """Return the id of an executor after taking it up, or of one named by id; `None` for anything else."""
+        if isinstance(node, str):
+            return node
+        if isinstance(node, Executor):
+            if not any(known is node for known in self._executors):
+                self._executors.append(node)
+            return node.id
+        if hasattr(node, "definition"):
+            hint = "wrap the workflow in WorkflowExecutor(workflow, id=...)"
+        else:
+            hint = "put @executor on a function, or pass an object of an Executor class"
+        self._problems.append(f"{where} was given {node!r:.100}, which is no executor; {hint}")
+        return None
+
+    def _ends(self, nodes: Iterable[object], where: str) -> list[str] | None:
+        """Return the ids of all nodes; `None` where one is wrong."""
+        if isinstance(nodes, str):
+            self._problems.append(f"{where} was given the text {nodes!r} for several executors; pass a list")
+            return None
+        ids = [self._added(node, where) for node in nodes]
+        return [name for name in ids if name is not None] if None not in ids else None
+
+    def _targets(self, one: object, several: Iterable[object], where: str) -> list[str] | None:
+        """Return the id of `one` and those of the several on its other side; `None` where there are none."""
+        ends = self._ends(several, where)
+        first = self._added(one, where)
+        if ends == []:
+            self._problems.append(f"{where} of {first!r} names no executor on its other side; name at least one")
+        return [first, *ends] if first is not None and ends else None

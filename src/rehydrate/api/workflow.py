@@ -1,0 +1,123 @@
+"""`Workflow`: an immutable definition with the calls that start, continue and answer its runs.
+
+It holds no run state and no event loop's objects; any number of runs may use it at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Literal, TypeVar, Unpack, overload
+
+from rehydrate.codecs import ValueCodec
+from rehydrate.graph.definition import Definition
+from rehydrate.ports import CheckpointStorage
+from rehydrate.runtime.call import CheckpointArgument
+from rehydrate.runtime.program import Program
+from rehydrate.runtime.result import WorkflowRunResult
+from rehydrate.runtime.runner import CallOptions, Runner
+from rehydrate.runtime.stream import RunStream
+
+from .session import Session
+
+Value = TypeVar("Value")
+
+
+class RunOptions(CallOptions, total=False):
+    """The keyword arguments of `Workflow.run`."""
+
+    checkpoint_storage: CheckpointStorage | None
+
+
+class Workflow:
+    """A built workflow. Made by `WorkflowBuilder.build()`."""
+
+    def __init__(
+        self, *, definition: Definition, codec: ValueCodec, checkpoint_storage: CheckpointStorage | None = None
+    ) -> None:
+        self._program = Program(definition, codec)
+        self._checkpoint_storage = checkpoint_storage
+
+    @property
+    def name(self) -> str:
+        """The workflow's name."""
+        return self.definition.name
+
+    @property
+    def version(self) -> int:
+        """The definition's version."""
+        return self.definition.version
+
+    @property
+    def definition(self) -> Definition:
+        """The graph, as frozen data."""
+        return self._program.graph
+
+    @property
+    def program(self) -> Program:
+        """What all runs of this workflow share."""
+        return self._program
+
+    @property
+    def checkpoint_storage(self) -> CheckpointStorage | None:
+        """The store that runs use where a call names none."""
+        return self._checkpoint_storage
+
+    @overload
+    def run(
+        self, message: object = None, *, stream: Literal[False] = False, **options: Unpack[RunOptions]
+    ) -> Coroutine[Any, Any, WorkflowRunResult]: ...
+
+    @overload
+    def run(self, message: object = None, *, stream: Literal[True], **options: Unpack[RunOptions]) -> RunStream: ...
+
+    def run(
+        self, message: object = None, *, stream: bool = False, **options: Unpack[RunOptions]
+    ) -> Coroutine[Any, Any, WorkflowRunResult] | RunStream:
+        """Start a run, or restore one and take the next input, in one call; see the page on the resume table.
+
+        Raises a `CallError` or `WorkflowCheckpointException` before anything has run, `RunFailedError` for a run that
+        ends `FAILED`, and a `StoreError` where a checkpoint could not be saved.
+        """
+        runner = Runner(self, options.pop("checkpoint_storage", None))
+        return runner.run(message, stream=stream, **options)
+
+    def resume(
+        self,
+        checkpoint: CheckpointArgument,
+        message: object = None,
+        *,
+        stream: bool = False,
+        **options: Unpack[RunOptions],
+    ) -> Coroutine[Any, Any, WorkflowRunResult] | RunStream:
+        """Restore a checkpoint and go on: `run` with its intent in the name."""
+        options["checkpoint"] = checkpoint
+        return self.run(message, stream=stream, **options)
+
+    def session(
+        self,
+        run_id: str | None = None,
+        checkpoint: CheckpointArgument = None,
+        *,
+        checkpoint_storage: CheckpointStorage | None = None,
+    ) -> Session:
+        """Return a session: the same calls, with run id and newest checkpoint supplied."""
+        return Session(Runner(self, checkpoint_storage), run_id, checkpoint)
+
+    def run_sync(self, message: object = None, **options: Unpack[RunOptions]) -> WorkflowRunResult:
+        """Do `run` and wait for it: in scripts, and inside a running loop through a thread."""
+        return wait_for(self.run(message, **options))
+
+    def __repr__(self) -> str:
+        return f"Workflow({self.name!r}, version={self.version}, executors={len(self.definition.order)})"
+
+
+def wait_for(work: Coroutine[Any, Any, Value]) -> Value:
+    """Run a coroutine to its end on an event loop of its own."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    with ThreadPoolExecutor(1, "rehydrate run_sync") as pool:
+        return pool.submit(asyncio.run, work).result()

@@ -1,0 +1,60 @@
+"""Records as bytes: each in an envelope of its own, decoded to exactly the class of its kind.
+
+Only the engine's own flat records; values of user types stay sealed inside them.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from rehydrate.errors import CheckpointCorruptError
+from rehydrate.model.checkpoint import Header, key_of
+from rehydrate.model.records import RECORD_TYPES, Key, Record
+
+from .envelope import unwrap, wrap
+
+_ENCODER: Final = msgspec.msgpack.Encoder()
+_DECODERS: Final = {kind: msgspec.msgpack.Decoder(type_) for kind, type_ in RECORD_TYPES.items()}
+_HEADER_DECODER: Final = msgspec.msgpack.Decoder(Header)
+
+
+def encode_record(record: Record) -> bytes:
+    """Return a record's enveloped bytes."""
+    return wrap(_ENCODER.encode(record))
+
+
+def decode_record(kind: str, data: bytes) -> Record:
+    """Return the record of enveloped bytes; raises `CheckpointCorruptError` or `CheckpointFormatError`."""
+    decoder = _DECODERS.get(kind)
+    if decoder is None:
+        raise CheckpointCorruptError(f"a record of kind {kind!r}", "this kind is not known")
+    try:
+        return decoder.decode(unwrap(data))
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise CheckpointCorruptError(f"a record of kind {kind!r}", str(error)) from error
+
+
+def decode_records(records: dict[str, bytes]) -> list[tuple[Key, Record]]:
+    """Return all records of a stored checkpoint; raises as `decode_record`."""
+    found: list[tuple[Key, Record]] = []
+    for text, data in records.items():
+        key = key_of(text)
+        if key is None:
+            raise CheckpointCorruptError("a record", f"its key {text!r:.80} has no form that is written")
+        found.append((key, decode_record(key[1], data)))
+    return found
+
+
+def encode_header(header: Header) -> bytes:
+    """Return a header's enveloped bytes."""
+    return wrap(_ENCODER.encode(header))
+
+
+def decode_header(data: bytes) -> Header:
+    """Return the header of enveloped bytes; raises as `decode_record`."""
+    try:
+        return _HEADER_DECODER.decode(unwrap(data))
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise CheckpointCorruptError("a checkpoint's header", str(error)) from error

@@ -1,0 +1,98 @@
+"""Values to bytes and back: sealing and opening, for the types of one registry.
+
+Exact in value and type, or refused. Reads no names outside of the registry and nothing but the bytes it is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final, cast
+
+import msgspec
+
+from rehydrate.errors import CheckpointCorruptError, WorkflowCheckpointException
+from rehydrate.errors.codec import NotStorableError, UnknownTypeError
+from rehydrate.model.sealed import Sealed
+
+from .bounds import check_bounds
+from .format import MAX_BYTES, MAX_DEPTH, array_header
+from .layouts import Refusal
+from .reader import DAMAGE, make_decode
+from .refusal import refusal_of
+from .registry import BUILT_IN, LEAVES, TypeRegistry
+from .writer import make_table
+
+_encode: Final = msgspec.msgpack.Encoder().encode
+#: What the quick way raises on ints beyond 64 bits and lone surrogates.
+_UNCOMMON: Final = (OverflowError, UnicodeEncodeError)
+
+
+class ValueCodec:
+    """Seals and opens values of the types of one registry. Holds no state; threads may share one."""
+
+    def __init__(self, registry: TypeRegistry) -> None:
+        self.registry = registry
+        self._names = {**BUILT_IN, **{entry.type: entry.name for entry in registry}}
+        self._layouts = {entry.type: entry.layout for entry in registry}
+        self._quick = make_table(registry, careful=False)
+        self._careful = make_table(registry, careful=True)
+        self._decode = make_decode(registry)
+
+    def seal(self, value: object) -> Sealed:
+        """Return a value as its type's name and bytes; raises `NotStorableError`."""
+        kind = type(value)
+        try:
+            name = self._names[kind]
+            data = _encode(value if kind in LEAVES else self._quick[kind](value, 0))
+        except (KeyError, Refusal, RecursionError, *_UNCOMMON):
+            data = self._careful_bytes(value)
+            name = self._names[kind]
+        if len(data) > MAX_BYTES:
+            raise NotStorableError(name, name, f"it takes {len(data)} bytes, and {MAX_BYTES} are allowed")
+        return Sealed(name, data)
+
+    def open(self, sealed: Sealed) -> object:
+        """Return a fresh value, equal to the sealed one and of the same type.
+
+        Raises `CheckpointCorruptError`, `CheckpointFormatError`, `UnknownTypeError`, `TypeChangedError` or
+        `UnknownZoneError`.
+        """
+        data = sealed.data
+        try:
+            if len(data) > MAX_DEPTH:
+                check_bounds(data)
+            value = self._decode(data)
+        except CheckpointCorruptError as error:
+            raise CheckpointCorruptError(_named(sealed.type), error.problem) from error
+        except DAMAGE as error:
+            raise CheckpointCorruptError(_named(sealed.type), str(error) or type(error).__name__) from error
+        if self._names.get(type(value)) != sealed.type:
+            raise self._mistaken(value, sealed.type)
+        return value
+
+    def seal_items(self, values: Sequence[object]) -> tuple[bytes, int]:
+        """Return the bytes of the elements, one after the other, and their number; raises `NotStorableError`."""
+        items = [*values]
+        return self.seal(items).data[len(array_header(len(items))) :], len(items)
+
+    def open_items(self, chunks: Iterable[bytes], count: int) -> list[object]:
+        """Return the elements whose bytes stand in the chunks; `count` is their number. Raises as `open`."""
+        if not 0 <= count < 1 << 32:
+            raise CheckpointCorruptError(_named("list"), f"it says that it has {count} elements")
+        return cast("list[object]", self.open(Sealed("list", array_header(count) + b"".join(chunks))))
+
+    def _careful_bytes(self, value: object) -> bytes:
+        try:
+            return _encode(self._careful[type(value)](value, 0))
+        except (KeyError, Refusal, RecursionError) as error:
+            raise refusal_of(value, self._layouts) from error
+
+    def _mistaken(self, value: object, name: str) -> WorkflowCheckpointException:
+        if name not in self.registry:
+            return UnknownTypeError(name)
+        found = self._names.get(type(value), type(value).__name__)
+        return CheckpointCorruptError(_named(name), f"its bytes hold a {found}")
+
+
+def _named(name: str) -> str:
+    return f"a stored value of type {name!r:.200}"

@@ -1,0 +1,157 @@
+"""The demonstration: an audit that is killed in the middle and goes on in a new process, in numbered steps.
+
+Uses nothing but the command that anybody can type. It only starts processes, kills one, and looks at what they print.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from rehydrate.demo import spdx
+from rehydrate.demo.environment import RUNNING, Distribution
+from rehydrate.demo.licences import Undecided, classify
+from rehydrate.demo.metadata import read_environment
+from rehydrate.demo.unclear import UNCLEAR_LICENCES, make_unclear_environment
+
+__all__ = ["demonstrate"]
+
+_AT_A_TIME: Final = 2
+_FIRST_PROCESS_SECONDS: Final = 3.0
+"""How long all look-ups of the first process would take together, so that the kill finds it at work."""
+_OPEN_BEFORE_KILL: Final = 3
+_QUESTION: Final = re.compile(r"^question .*\((?P<open>\d+) open, (?P<work>\d+) still in work\)$")
+_ABSENT: Final = "not-installed-anywhere"
+
+
+@dataclass(frozen=True)
+class _Place:
+    """The files of one demonstration."""
+
+    root: Path
+
+    @property
+    def store(self) -> str:
+        return f"sqlite:///{self.root / 'audit.db'}"
+
+    @property
+    def journal(self) -> Path:
+        return self.root / "journal.jsonl"
+
+    @property
+    def requirements(self) -> Path:
+        return self.root / "requirements.txt"
+
+    @property
+    def answers(self) -> Path:
+        return self.root / "answers.json"
+
+
+def demonstrate() -> int:
+    """Tell the whole story; return 0 only if the check at its end found nothing wrong."""
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="rehydrate-audit-", ignore_cleanup_errors=True) as directory:
+        code = _story(_Place(Path(directory)))
+    _say(f"\n{'Everything held' if code == 0 else 'It did NOT hold'}; {time.monotonic() - started:.1f} seconds.")
+    return code
+
+
+def _story(place: _Place) -> int:
+    site = make_unclear_environment(place.root)
+    real = read_environment(RUNNING).distributions
+    made = read_environment(str(site)).distributions
+    seconds = min(1.0, max(0.03, _FIRST_PROCESS_SECONDS * _AT_A_TIME / (len(real) + len(made))))
+    _say(
+        f"1. An audit of {len(real)} distributions installed here and of {len(made)} made-up ones that nobody can tell."
+    )
+    _say(f"   A look-up takes {seconds:.2f} s, {_AT_A_TIME} at a time. A child process begins; nobody answers it.")
+    first = [str(site), RUNNING, "--no-prompt", "--look-up-seconds", f"{seconds:.3f}"]
+    if not _run_until_killed(_command(place, *first)):
+        return 1
+    _say("\n3. Meanwhile a person has found out about the open questions, and there is more to audit:")
+    _write_second_input(place, real)
+    _write_answers(place, [*made, *real])
+    _say("\n4. A new process makes one call: it restores the run, answers, and brings the new input.")
+    again = [str(place.requirements), "--no-prompt", "--answers", str(place.answers), "--check"]
+    return _run_to_its_end(_command(place, *again, "--look-up-seconds", f"{seconds:.3f}"))
+
+
+def _command(place: _Place, *words: str) -> list[str]:
+    common = ["--store", place.store, "--run", "demo", "--journal", str(place.journal)]
+    return [sys.executable, "-m", "rehydrate.demo.licence_audit", *words, *common, "--max-concurrency", str(_AT_A_TIME)]
+
+
+def _run_until_killed(command: Sequence[str]) -> bool:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, bufsize=1) as child:  # noqa: S603
+        at_work = _watch(child)
+        child.kill()
+        code = child.wait()
+    if not at_work:
+        _say("   The child came to its end before it could be killed at work; that shows nothing.")
+        return False
+    _say(f"\n2. Killed with SIGKILL while look-ups were in flight: exit code {code}, {at_work}.")
+    return True
+
+
+def _watch(child: subprocess.Popen[str]) -> str:
+    """Echo the child until enough questions are open; return how it stood, empty if it ended before."""
+    for line in _lines(child):
+        match = _QUESTION.match(line)
+        if match and int(match["open"]) >= _OPEN_BEFORE_KILL and int(match["work"]) > 0:
+            return f"{match['open']} questions open at depth two, {match['work']} distributions in work"
+    return ""
+
+
+def _run_to_its_end(command: Sequence[str]) -> int:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, bufsize=1) as child:  # noqa: S603
+        for _ in _lines(child):
+            pass
+        return child.wait()
+
+
+def _lines(child: subprocess.Popen[str]) -> Iterator[str]:
+    for line in child.stdout or ():
+        _say(f"   | {line.rstrip()}")
+        yield line.rstrip("\n")
+
+
+def _write_second_input(place: _Place, installed: Sequence[Distribution]) -> None:
+    some = installed[:: max(1, len(installed) // 3)][:3]
+    lines = [*(f"{each.name}=={each.version}" for each in some), _ABSENT]
+    place.requirements.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    _say(f"   a requirements file: {', '.join(lines)}")
+
+
+def _write_answers(place: _Place, distributions: Sequence[Distribution]) -> None:
+    answers = dict(UNCLEAR_LICENCES)
+    for distribution in distributions:
+        found = classify(distribution)
+        if isinstance(found, Undecided):
+            answers.setdefault(found.name, _stand_in(distribution))
+    place.answers.write_text(json.dumps(answers), encoding="utf-8")
+    _say(f"   answers: {_listed(answers)}")
+
+
+def _stand_in(distribution: Distribution) -> str:
+    """Answer in the place of a person: with what the distribution declares if that is sound, else `unknown`."""
+    try:
+        expression = spdx.parse(distribution.licence_expression or "")
+    except spdx.ExpressionError:
+        return "unknown"
+    return "unknown" if spdx.unknown_names(expression) else str(expression)
+
+
+def _listed(answers: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} is {licence}" for name, licence in sorted(answers.items()))
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)

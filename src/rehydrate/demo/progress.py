@@ -1,0 +1,62 @@
+"""Progress of a running audit: from the events of its stream to lines of text, and to the journal.
+
+Watches only. What is printed as done has been committed; what was only tried is not printed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rehydrate import Event
+from rehydrate.demo.journal import Happened, note
+from rehydrate.demo.messages import LicenceQuestion, Progress, ProgressKind
+from rehydrate.demo.report import printable
+from rehydrate.model.events import Emitted, RequestOpened, StatusChanged, SuperstepCompleted
+
+__all__ = ["ProgressLines"]
+
+
+class ProgressLines:
+    """Prints one line for each thing that has happened; `open_questions` are those that the call leaves open."""
+
+    def __init__(self, write: Callable[[str], None], journal: str | None, open_questions: int) -> None:
+        self._write = write
+        self._journal = journal
+        self._tried: dict[str, Progress] = {}
+        self._in_work = 0
+        self._done = 0
+        self._open = open_questions
+
+    def take(self, event: Event) -> None:
+        """Take one event of the stream."""
+        match event:
+            case Emitted(data=Progress(kind=ProgressKind.SCANNED) as news):
+                self._scanned(news)
+            case Emitted(data=Progress(kind=ProgressKind.CLASSIFIED) as news):
+                self._tried[event.path] = news
+            case SuperstepCompleted() if event.path in self._tried:
+                self._committed(self._tried.pop(event.path))
+            case RequestOpened(data=LicenceQuestion() as question):
+                self._asked(event, question)
+            case StatusChanged():
+                self._write(f"status      {event.status.value}")
+            case _:
+                pass
+
+    def _scanned(self, news: Progress) -> None:
+        self._in_work += news.count
+        self._write(f"scanned     {printable(news.subject)}: {news.detail}")
+
+    def _committed(self, news: Progress) -> None:
+        note(self._journal, Happened.COMMITTED, news.subject)
+        self._in_work -= 1
+        self._done += 1
+        self._write(f"classified  {printable(news.subject)}: {news.detail} ({self._in_work} still in work)")
+
+    def _asked(self, event: RequestOpened, question: LicenceQuestion) -> None:
+        about = question.about
+        note(self._journal, Happened.ASKED, about.key, event.request_id)
+        self._open += 1
+        self._write(
+            f"question    {printable(about.key)} at {event.path} ({self._open} open, {self._in_work} still in work)"
+        )

@@ -1,0 +1,299 @@
+"""The barrier: where the effects of a superstep become real, and what that leads to.
+
+All of it happens in one transition. Executors are taken in their canonical order, their messages in the order in which
+they were handled, so that nothing depends on what finished first.
+"""
+
+from __future__ import annotations
+
+from typing import assert_never, cast
+
+import msgspec
+
+from rehydrate.graph.definition import Definition
+from rehydrate.ids import join_slot, order_key, outer_id, request_name, scope_of, slot
+from rehydrate.model.effects import Ask, Effect, Failure, Output, Route, Send, SetState, UpdateState
+from rehydrate.model.events import (
+    InvocationFailed,
+    MessageDropped,
+    OutputYielded,
+    RequestOpened,
+    ScopeEnded,
+    SuperstepCompleted,
+)
+from rehydrate.model.records import (
+    Delivery,
+    DoneRecord,
+    FailureRecord,
+    InboxRecord,
+    InstanceRecord,
+    JoinRecord,
+    OutboxRecord,
+    OutputRecord,
+    RequestRecord,
+    RestRecord,
+    ScopeRecord,
+    Trail,
+)
+from rehydrate.model.sealed import Sealed
+
+from .change import Change, enclosing
+from .commands import MergeState
+from .joins import deadlocked, fire_joins
+from .plan import Plan, invocation_name, plan_of
+from .state import Conflict, Write, Writes, apply_writes, contributions, find_conflict
+from .steps import Arrival, close_step, drop_scope, open_step
+
+
+def ready(change: Change, path: str) -> bool:
+    """Tell whether a scope's superstep is over: all invocations finished, no failure, no scope in it busy or stuck."""
+    draft = change.draft
+    step = draft.step(path)
+    if step is None or draft.count(path, "step"):
+        return False
+    if draft.total("limit") and draft.get(path, "limit", "") is not None:
+        return False
+    if draft.total("failure") and draft.count(path, "failure"):
+        return False
+    if not step.deliveries:
+        return True
+    return draft.count(path, "done") == plan_of(step, change.graph_at(path)).invocations
+
+
+def pass_barriers(change: Change, path: str, merged: dict[str, Sealed] | None = None) -> None:
+    """Pass this scope's barrier and, where that lets them, those of the scopes around it."""
+    at: str | None = path
+    while at is not None and ready(change, at):
+        if not Barrier(change, at).run(merged or {}):
+            return
+        merged = None
+        at = enclosing(at) if change.draft.step(at) is None else None
+
+
+class Barrier:
+    """One scope's barrier. `arrivals` gathers what stands at executors in the next superstep."""
+
+    __slots__ = ("arrivals", "change", "draft", "graph", "path", "plan", "resting", "scope", "superstep")
+
+    def __init__(self, change: Change, path: str) -> None:
+        self.change = change
+        self.draft = change.draft
+        self.path = path
+        self.graph: Definition = change.graph_at(path)
+        step = self.draft.step(path)
+        assert step is not None  # noqa: S101  (ready() was asked)
+        self.plan: Plan = plan_of(step, self.graph)
+        self.superstep = step.superstep
+        self.scope = cast("ScopeRecord", self.draft.scope(path))
+        self.arrivals: list[Arrival] = []
+        self.resting: dict[str, list[tuple[int, str]]] = {}
+        for segment, _ in self.draft.items(path, "rest"):
+            executor, number = scope_of(segment)
+            self.resting.setdefault(executor, []).append((number, segment))
+
+    def run(self, merged: dict[str, Sealed]) -> bool:
+        """Make the superstep real; `False` where a conflict or a reducer keeps it from that."""
+        executors = self._executors()
+        writes = self._writes(executors)
+        if writes:
+            conflict = find_conflict(self.graph, writes)
+            if conflict is not None:
+                self._fail(conflict)
+                return False
+            wanted = contributions(self.change, self.path, self.graph, writes)
+            if any(item.key not in merged for item in wanted):
+                self.change.now.append(MergeState(self.path, wanted))
+                return False
+            apply_writes(self.draft, self.path, writes, merged)
+        self._take_inbox()
+        for executor in executors:
+            for delivery in self.plan.chains.get(executor, ()):
+                self._take_invocation(delivery)
+        for executor in executors:
+            self._take_scopes(executor)
+        self.change.events.append(SuperstepCompleted(path=self.path, superstep=self.superstep))
+        fire_joins(self.change, self.path, self.graph, self.arrivals)
+        self._go_on()
+        return True
+
+    def _executors(self) -> list[str]:
+        """Return the executors that have a part in this superstep, in canonical order."""
+        found = self.plan.chains.keys() | self.resting.keys() if self.resting else self.plan.chains.keys()
+        if len(found) == 1:
+            return list(found)
+        return sorted(found, key=self.graph.position.__getitem__)
+
+    def _done(self, delivery: Delivery) -> DoneRecord:
+        name = invocation_name(delivery.executor, delivery.activation)
+        return cast("DoneRecord", self.draft.get(self.path, "done", name))
+
+    def _writes(self, executors: list[str]) -> Writes:
+        writes: Writes = {}
+        for executor in executors:
+            for delivery in self.plan.chains.get(executor, ()):
+                for effect in self._done(delivery).effects:
+                    if isinstance(effect, SetState | UpdateState):
+                        writes.setdefault(effect.key, []).append(Write(executor, delivery.activation, effect))
+        return writes
+
+    def _fail(self, conflict: Conflict) -> None:
+        """Mark the conflicting invocations as failed; what their executors handled after them is unfinished again."""
+        first, second = conflict.first, conflict.second
+        text = (
+            f"executors {first.executor!r} and {second.executor!r} wrote different values"
+            f" to state key {conflict.key!r} in one superstep"
+        )
+        for write in (first, second):
+            failure = Failure("conflict", "StateConflictError", text)
+            name = invocation_name(write.executor, write.activation)
+            for delivery in self.plan.chains[write.executor]:
+                if delivery.activation >= write.activation:
+                    self.draft.remove(self.path, "done", invocation_name(write.executor, delivery.activation))
+            self.draft.put(self.path, "failure", name, FailureRecord(failure, write.executor))
+            self.change.events.append(
+                InvocationFailed(
+                    path=self.path,
+                    executor_id=write.executor,
+                    superstep=self.superstep,
+                    activation=write.activation,
+                    failure=failure,
+                )
+            )
+        self.change.barriers = True
+
+    def _take_inbox(self) -> None:
+        """What came from outside stands first: answers by name, then messages in their order."""
+        found = self.draft.items(self.path, "inbox")
+        if not found:
+            return
+        records = [cast("InboxRecord", record) for _, record in sorted(found, key=lambda item: int(item[0]))]
+        records.sort(key=lambda record: (record.kind != "answer", order_key(record.name)))
+        for record in records:
+            self.arrivals.append(
+                Arrival(
+                    record.executor, record.payload, record.trail, record.kind, record.name, record.handler, record.data
+                )
+            )
+        self.draft.clear(self.path, "inbox")
+
+    def _take_invocation(self, delivery: Delivery) -> None:
+        name = invocation_name(delivery.executor, delivery.activation)
+        done = self._done(delivery)
+        for effect in done.effects:
+            self._take_effect(delivery, effect)
+        if done.instance is not None:
+            self.draft.put(self.path, "instance", delivery.executor, InstanceRecord(done.instance))
+        self.draft.remove(self.path, "done", name)
+
+    def _take_effect(self, delivery: Delivery, effect: Effect) -> None:
+        match effect:
+            case Send():
+                if not effect.routes:
+                    self.change.events.append(
+                        MessageDropped(
+                            path=self.path,
+                            executor_id=delivery.executor,
+                            superstep=self.superstep,
+                            activation=delivery.activation,
+                            type=effect.value.type,
+                        )
+                    )
+                for route in effect.routes or ():
+                    self._send(effect.value, route, delivery.trail)
+            case Output():
+                self._yield(effect.value, effect.routes or (), delivery.executor)
+            case Ask():
+                self._ask(delivery, effect)
+            case SetState() | UpdateState():
+                pass
+            case _:
+                assert_never(effect)
+
+    def _send(self, value: Sealed, route: Route, trail: Trail) -> None:
+        edge = self.graph.edges[route.edge]
+        if not edge.fan_in:
+            self.arrivals.append(Arrival(route.target, value, trail))
+            return
+        number = self.scope.joined + 1
+        self.scope = msgspec.structs.replace(self.scope, joined=number)
+        self.draft.put(self.path, "join", str(number), JoinRecord(edge.target, edge.source, trail, number, value))
+
+    def _yield(self, value: Sealed, routes: tuple[Route, ...], executor: str) -> None:
+        if not self.path:
+            number = self.draft.count("", "output") + 1
+            self.draft.put("", "output", f"{number:08d}", OutputRecord(value, executor))
+            self.change.events.append(OutputYielded(executor_id=executor, superstep=self.superstep, data=value))
+            return
+        number = self.scope.outbox + 1
+        self.scope = msgspec.structs.replace(self.scope, outbox=number)
+        self.draft.put(self.path, "outbox", str(number), OutboxRecord(value, routes, executor))
+
+    def _ask(self, delivery: Delivery, ask: Ask) -> None:
+        name = f"{delivery.executor}#{delivery.activation}?{ask.count}"
+        record = RequestRecord(
+            delivery.executor,
+            delivery.activation,
+            ask.count,
+            ask.data,
+            ask.response_type,
+            ask.handler,
+            delivery.trail,
+        )
+        self.draft.put(self.path, "request", name, record)
+        inner = request_name(self.path, delivery.executor, delivery.activation, ask.count)
+        self.change.events.append(
+            RequestOpened(
+                path=self.path,
+                executor_id=delivery.executor,
+                superstep=self.superstep,
+                activation=delivery.activation,
+                request_id=outer_id(self.draft.birth(), inner),
+                data=ask.data,
+                response_type=ask.response_type,
+            )
+        )
+
+    def _take_scopes(self, executor: str) -> None:
+        """Take the outboxes of the executor's scopes that came to rest, and end those with nothing open."""
+        for number, segment in sorted(self.resting.get(executor, ())):
+            child = join_slot(self.path, segment)
+            finished = not self.draft.count(child, "request") and not self.draft.count(child, "scope")
+            self._take_outbox(executor, child, finished=finished)
+            self.draft.remove(self.path, "rest", segment)
+            if finished:
+                drop_scope(self.change, child)
+                self.change.events.append(
+                    ScopeEnded(path=child, executor_id=executor, superstep=self.superstep, activation=number)
+                )
+
+    def _take_outbox(self, executor: str, child: str, *, finished: bool) -> None:
+        trail = cast("ScopeRecord", self.draft.scope(child)).trail
+        for name, record in sorted(self.draft.items(child, "outbox"), key=lambda item: int(item[0])):
+            item = cast("OutboxRecord", record)
+            if executor not in self.graph.forwards_messages:
+                self._yield(item.value, item.routes, executor)
+                self.draft.remove(child, "outbox", name)
+                continue
+            now = [r for r in item.routes if finished or self.graph.edges[r.edge].forward_when == "rest"]
+            for route in now:
+                self._send(item.value, route, trail)
+            later = tuple(r for r in item.routes if r not in now)
+            if later:
+                self.draft.put(child, "outbox", name, msgspec.structs.replace(item, routes=later))
+            else:
+                self.draft.remove(child, "outbox", name)
+
+    def _go_on(self) -> None:
+        """Begin the next superstep, or come to rest."""
+        self.draft.put_scope(self.path, self.scope)
+        self.change.barriers = True
+        if self.arrivals:
+            open_step(self.change, self.path, self.arrivals)
+            return
+        if deadlocked(self.change, self.path):
+            open_step(self.change, self.path, [])
+            return
+        close_step(self.change, self.path)
+        if self.path:
+            parent, segment = slot(self.path)
+            self.draft.put(parent, "rest", segment, RestRecord())

@@ -1,0 +1,63 @@
+"""`on_unfinished="discard"`: unfinished work is dropped at every depth, what was committed stays.
+
+Open requests stay, and with them the scopes and the held messages that belong to their trails.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from rehydrate.ids import ancestors, join_slot, slot
+from rehydrate.model.events import WorkDiscarded
+from rehydrate.model.records import JoinRecord, RequestRecord, ScopeRecord, StepRecord, Trail
+
+from .change import Change
+from .steps import all_scopes, drop_scope
+
+
+def discard(change: Change, answered: frozenset[str], trails: dict[str, list[Trail]]) -> None:
+    """Drop unfinished work. `answered` are the scopes that this call's answers go to, `trails` those of its answers."""
+    draft = change.draft
+    scopes = all_scopes(change)
+    kept = {path for path in scopes if draft.count(path, "request")} | answered
+    kept |= {above for path in kept for above in ancestors(path)} | {""}
+    what: list[str] = []
+    for path in scopes:
+        what += _name(change, path)
+        for kind in ("done", "unrouted", "failure", "attempt", "inbox", "outbox", "limit"):
+            draft.clear(path, kind)
+        parent, segment = slot(path)
+        draft.remove(parent, "step", segment)
+        draft.remove(parent, "rest", segment)
+    for path in scopes:
+        if path not in kept and draft.scope(path) is not None:
+            drop_scope(change, path)
+    for path in kept:
+        _drop_held(change, path, trails.get(path, []))
+    if what:
+        change.events.append(WorkDiscarded(what=tuple(what)))
+
+
+def _name(change: Change, path: str) -> list[str]:
+    """Name what a scope loses, by path."""
+    draft = change.draft
+    parent, segment = slot(path)
+    step = cast("StepRecord | None", draft.get(parent, "step", segment))
+    found = [f"{path}/{d.executor}#{d.activation}".lstrip("/") for d in step.deliveries] if step else []
+    found += [f"{path}: outbox {name}".lstrip(": ") for name, _ in draft.items(path, "outbox")]
+    found += [f"{path}: inbox {name}".lstrip(": ") for name, _ in draft.items(path, "inbox")]
+    return found
+
+
+def _drop_held(change: Change, path: str, answered: list[Trail]) -> None:
+    """Drop what joins hold of trails without an open request (or an answer of this call) in or below the scope."""
+    draft = change.draft
+    alive = list(answered)
+    alive += [cast("RequestRecord", record).trail for _, record in draft.items(path, "request")]
+    for segment, record in draft.items(path, "scope"):
+        if draft.scope(join_slot(path, segment)) is not None:
+            alive.append(cast("ScopeRecord", record).trail)
+    for name, record in draft.items(path, "join"):
+        trail = cast("JoinRecord", record).trail
+        if not any(other[: len(trail)] == trail for other in alive):
+            draft.remove(path, "join", name)

@@ -1,0 +1,98 @@
+"""Inputs of the engine: things that happened, told by the runtime. Frozen, in a closed union."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from rehydrate.model.effects import Effect, Failure
+from rehydrate.model.records import RunRecord
+from rehydrate.model.sealed import Sealed
+
+OnPending: TypeAlias = Literal["keep", "cancel", "reject"]
+OnUnfinished: TypeAlias = Literal["finish", "discard", "reject"]
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """The answer to an open request, which is named by its scope and its name in it."""
+
+    path: str
+    name: str
+    value: Sealed
+
+
+class TurnArrived(msgspec.Struct, frozen=True, kw_only=True):
+    """A call's input, checked: what the claim records.
+
+    `new_run` and `signature` are given for a run that has no records yet. `continuation`: neither message nor answers;
+    with `same` it is the turn's own call made again.
+    `interrupted`: the turn that was found never gave its outputs to a call. `limit_anew`: the limit of the turn that
+    was found had been reached. `pending_given`: `on_pending` stood in the call.
+    """
+
+    message: Sealed | None = None
+    answers: tuple[Answer, ...] = ()
+    base: str | None
+    digest: str
+    key: str | None = None
+    run_args: Sealed | None = None
+    on_pending: OnPending = "keep"
+    pending_given: bool = False
+    on_unfinished: OnUnfinished = "finish"
+    continuation: bool = False
+    same: bool = False
+    interrupted: bool = False
+    limit_anew: bool = False
+    new_run: RunRecord | None = None
+    signature: str = ""
+
+
+class InvocationFinished(msgspec.Struct, frozen=True):
+    """A handler returned and its sends were routed; with `failure`, a condition raised and some were not."""
+
+    path: str
+    executor: str
+    activation: int
+    effects: tuple[Effect, ...]
+    instance: Sealed | None = None
+    failure: Failure | None = None
+
+
+class InvocationBroken(msgspec.Struct, frozen=True):
+    """A handler failed for good."""
+
+    path: str
+    executor: str
+    activation: int
+    failure: Failure
+
+
+class StateMerged(msgspec.Struct, frozen=True):
+    """The reducers of a barrier gave these values."""
+
+    path: str
+    values: dict[str, Sealed]
+
+
+class MergeBroken(msgspec.Struct, frozen=True):
+    """A reducer of a barrier raised."""
+
+    path: str
+    key: str
+    failure: Failure
+
+
+class AnswersArrived(msgspec.Struct, frozen=True):
+    """Answers that came while the turn runs; part of that turn."""
+
+    answers: tuple[Answer, ...]
+
+
+class CancelAsked(msgspec.Struct, frozen=True):
+    """The run is to stop at what it has."""
+
+
+Input: TypeAlias = (
+    TurnArrived | InvocationFinished | InvocationBroken | StateMerged | MergeBroken | AnswersArrived | CancelAsked
+)

@@ -1,0 +1,123 @@
+"""Numbered invariants of a run: what must hold of its records between any two transitions.
+
+They never steer. Tests check them after every transition; a restore checks them before anything runs.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from rehydrate.ids import ABOVE_ROOT, join_slot, order_key, slot
+from rehydrate.model.records import (
+    DoneRecord,
+    JoinRecord,
+    PartRecord,
+    RunRecord,
+    ScopeRecord,
+    StateRecord,
+    StepRecord,
+    TurnRecord,
+)
+
+from .plan import invocation_name
+from .run import Run
+
+_RUN_LEVEL = frozenset({"run", "signature", "turn", "output", "receipt"})
+
+
+def check_run(run: Run) -> list[str]:
+    """Return every broken invariant, by number."""
+    found: list[str] = []
+    if not isinstance(run.get("", "run", ""), RunRecord):
+        found.append("I1: a run has its run record")
+    if not isinstance(run.get("", "turn", ""), TurnRecord):
+        found.append("I2: a run has a turn record")
+    if run.get(ABOVE_ROOT, "scope", "") is None:
+        found.append("I3: a run has its root scope")
+    live = _live(run)
+    for path, kind in run.tables:
+        if path == ABOVE_ROOT or (path == "" and kind in _RUN_LEVEL):
+            continue
+        if path not in live:
+            found.append(f"I4: no record of a dead scope ({path!r} has {kind!r})")
+        elif kind in _RUN_LEVEL:
+            found.append(f"I5: {kind!r} records are the run's, not a scope's ({path!r})")
+    for path in live:
+        found += _check_scope(run, path)
+    return found
+
+
+def _live(run: Run) -> set[str]:
+    """Return the paths of scopes that hang together with the root."""
+    found: set[str] = set()
+    waiting = [""]
+    while waiting:
+        path = waiting.pop()
+        found.add(path)
+        waiting += [join_slot(path, segment) for segment in run.table(path, "scope")]
+    return found
+
+
+def _check_scope(run: Run, path: str) -> list[str]:
+    parent, segment = slot(path)
+    found: list[str] = []
+    step = cast("StepRecord | None", run.get(parent, "step", segment))
+    scope = run.get(parent, "scope", segment)
+    where = path or "the root"
+    if not isinstance(scope, ScopeRecord):
+        found.append(f"I6: a live scope has its scope record ({where})")
+        return found
+    for name in run.table(path, "step"):
+        if name not in run.table(path, "scope"):
+            found.append(f"I7: a superstep belongs to a scope ({where} lists {name!r})")
+    if step is None:
+        found += [
+            f"I8: a scope at rest has no {kind!r} records ({where})"
+            for kind in ("done", "unrouted", "failure", "inbox", "limit")
+            if run.table(path, kind)
+        ]
+        if run.table(path, "step"):
+            found.append(f"I9: below a scope at rest nothing is unfinished ({where})")
+    else:
+        found += _check_step(run, path, step, scope, where)
+    if path and run.get(parent, "rest", segment) is not None and step is not None:
+        found.append(f"I10: a scope with a superstep is not at rest ({where})")
+    found += _check_state(run, path, where)
+    return found
+
+
+def _check_step(run: Run, path: str, step: StepRecord, scope: ScopeRecord, where: str) -> list[str]:
+    found: list[str] = []
+    if step.superstep != scope.superstep:
+        found.append(f"I11: the unfinished superstep is the scope's newest ({where})")
+    known = {invocation_name(delivery.executor, delivery.activation) for delivery in step.deliveries}
+    for kind in ("done", "unrouted"):
+        for name, record in run.table(path, kind).items():
+            if name not in known or not isinstance(record, DoneRecord):
+                found.append(f"I12: a finished invocation is one of the superstep ({where}: {name!r})")
+    for delivery in step.deliveries:
+        if not 0 <= delivery.payload < len(step.payloads):
+            found.append(f"I13: a delivery has its payload ({where}: {delivery.executor!r})")
+    return found
+
+
+def _check_state(run: Run, path: str, where: str) -> list[str]:
+    found: list[str] = []
+    counts: dict[str, int] = {}
+    for name, record in run.table(path, "part").items():
+        key = name.rpartition("\x1f")[0]
+        counts[key] = counts.get(key, 0) + cast("PartRecord", record).items.count
+    for key, record in run.table(path, "state").items():
+        state = cast("StateRecord", record)
+        if state.value is None and state.count != counts.pop(key, 0):
+            found.append(f"I14: a list in state has all its parts ({where}: {key!r})")
+    found += [f"I15: a part belongs to a list in state ({where}: {key!r})" for key in counts]
+    numbers = [cast("JoinRecord", record).number for record in run.table(path, "join").values()]
+    if len(numbers) != len(set(numbers)):
+        found.append(f"I16: messages that joins hold are numbered apart ({where})")
+    return found
+
+
+def describe_run(run: Run) -> list[str]:
+    """Return the keys of all live records in a fixed order, for a reader of a failed check."""
+    return sorted((f"{path}|{kind}|{name}" for (path, kind, name), _ in run.records()), key=order_key)

@@ -1,0 +1,105 @@
+"""Joins: one queue per source and trail, and the rule by which they fire.
+
+A join fires when every source has delivered, or when some have and none of the others can any more. Nothing here knows
+where messages come from or what they hold.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias, cast
+
+from rehydrate.graph.definition import Definition, Join
+from rehydrate.ids import scope_of
+from rehydrate.model.effects import Failure
+from rehydrate.model.events import InvocationFailed
+from rehydrate.model.records import FailureRecord, JoinRecord, RequestRecord, ScopeRecord, Trail
+from rehydrate.model.sealed import Listed
+
+from .change import Change
+from .steps import Arrival
+
+#: The held messages of one join and trail: names of the records by source, oldest first.
+Queues: TypeAlias = dict[str, list[str]]
+Group: TypeAlias = tuple[str, Trail]
+#: Something that may still send: the executor it stands at, and its trail.
+Standing: TypeAlias = tuple[str, Trail]
+
+
+def fire_joins(change: Change, path: str, graph: Definition, arrivals: list[Arrival]) -> None:
+    """Fire every join of a scope that can fire at this barrier, adding what it hands over to `arrivals`."""
+    if not graph.joins:
+        return
+    held = {name: cast("JoinRecord", record) for name, record in change.draft.items(path, "join")}
+    if not held:
+        return
+    groups = _groups(graph, held)
+    fired: list[tuple[Group, list[str]]] = []
+    for group, queues in groups.items():
+        sources = graph.joins[group[0]].sources
+        while all(queues.get(source) for source in sources):
+            fired.append((group, [queues[source].pop(0) for source in sources]))
+    _hand_over(change, path, held, fired, arrivals)
+    half = {group: queues for group, queues in groups.items() if any(queues.values())}
+    if not half:
+        return
+    standing = _standing(change, path, arrivals)
+    late: list[tuple[Group, list[str]]] = []
+    for group, queues in half.items():
+        others = [other for other in half if other[0] != group[0]]
+        if _can_grow(graph.joins[group[0]], group[1], queues, standing + others):
+            continue
+        while any(queues.values()):
+            late.append((group, [queues[s].pop(0) for s in graph.joins[group[0]].sources if queues.get(s)]))
+    _hand_over(change, path, held, late, arrivals)
+
+
+def _groups(graph: Definition, held: dict[str, JoinRecord]) -> dict[Group, Queues]:
+    found: dict[Group, Queues] = {}
+    for name, record in sorted(held.items(), key=lambda item: item[1].number):
+        found.setdefault((record.join, record.trail), {}).setdefault(record.source, []).append(name)
+    return dict(sorted(found.items(), key=lambda item: (graph.position[item[0][0]], item[0][1])))
+
+
+def _hand_over(
+    change: Change,
+    path: str,
+    held: dict[str, JoinRecord],
+    fired: list[tuple[Group, list[str]]],
+    arrivals: list[Arrival],
+) -> None:
+    for (join, trail), names in fired:
+        arrivals.append(Arrival(join, Listed(tuple(held[name].payload for name in names)), trail, "list"))
+        for name in names:
+            change.draft.remove(path, "join", name)
+
+
+def _standing(change: Change, path: str, arrivals: list[Arrival]) -> list[Standing]:
+    found: list[Standing] = [(arrival.executor, arrival.trail) for arrival in arrivals]
+    for _, record in change.draft.items(path, "request"):
+        request = cast("RequestRecord", record)
+        found.append((request.executor, request.trail))
+    for segment, record in change.draft.items(path, "scope"):
+        found.append((scope_of(segment)[0], cast("ScopeRecord", record).trail))
+    return found
+
+
+def _can_grow(join: Join, trail: Trail, queues: Queues, standing: list[Standing]) -> bool:
+    """Tell whether a source that has not delivered still can: something of this trail stands above it."""
+    missing = [join.upstream[source] for source in join.sources if not queues.get(source)]
+    depth = len(trail)
+    return any(
+        other[:depth] == trail and any(executor in above for above in missing) for executor, other in standing
+    )
+
+
+def deadlocked(change: Change, path: str) -> bool:
+    """Put a failure where half-filled joins are all that is left of a scope; they wait for each other."""
+    draft = change.draft
+    held = [cast("JoinRecord", record) for _, record in draft.items(path, "join")]
+    if not held or draft.count(path, "request") or draft.count(path, "scope"):
+        return False
+    joins = sorted({record.join for record in held})
+    failure = Failure("deadlock", "JoinDeadlockError", f"joins {', '.join(map(repr, joins))} wait for each other")
+    draft.put(path, "failure", joins[0], FailureRecord(failure, joins[0]))
+    change.events.append(InvocationFailed(path=path, executor_id=joins[0], failure=failure))
+    return True

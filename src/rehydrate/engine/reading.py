@@ -1,0 +1,147 @@
+"""Questions about a run: what is open, what is busy, what failed, what would run next.
+
+Reads records only; the same functions serve the engine, the runtime and a store's `inspect`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple, cast
+
+from rehydrate.graph.definition import Definition
+from rehydrate.ids import join_slot, order_key, outer_id, scope_of, slot
+from rehydrate.model.checkpoint import Status
+from rehydrate.model.effects import Failure
+from rehydrate.model.events import RequestOpened
+from rehydrate.model.records import FailureRecord, OutputRecord, RequestRecord, RunRecord, StepRecord
+
+from .plan import invocation_name, plan_of
+from .run import Draft, Run
+
+
+class OpenedRequest(NamedTuple):
+    """An open request: where it stands, by what name, and its id for the outside."""
+
+    path: str
+    name: str
+    request_id: str
+    record: RequestRecord
+
+
+class FailedPlace(NamedTuple):
+    """A failure and where it happened."""
+
+    path: str
+    name: str
+    executor: str
+    failure: Failure
+
+
+def scopes(run: Run, path: str = "") -> Iterator[str]:
+    """Yield every live scope, parents first, in order of number."""
+    yield path
+    for segment in sorted(run.table(path, "scope"), key=order_key):
+        yield from scopes(run, join_slot(path, segment))
+
+
+def open_requests(run: Run) -> list[OpenedRequest]:
+    """Return the open requests by path and name."""
+    if not run.total("request"):
+        return []
+    birth = cast("RunRecord", run.get("", "run", "")).birth
+    found: list[OpenedRequest] = []
+    for path in scopes(run):
+        for name in sorted(run.table(path, "request"), key=order_key):
+            record = cast("RequestRecord", run.get(path, "request", name))
+            found.append(OpenedRequest(path, name, outer_id(birth, f"{path}/{name}"), record))
+    return found
+
+
+def surfaced(birth: str, path: str, name: str, record: RequestRecord) -> RequestOpened:
+    """Return the event that tells of a request that is open already."""
+    return RequestOpened(
+        path=path,
+        executor_id=record.executor,
+        activation=record.activation,
+        request_id=outer_id(birth, f"{path}/{name}"),
+        data=record.data,
+        response_type=record.response_type,
+    )
+
+
+def outputs(run: Run) -> list[OutputRecord]:
+    """Return the outputs of the turn in canonical order."""
+    table = run.table("", "output")
+    return [cast("OutputRecord", table[name]) for name in sorted(table)]
+
+
+def unfinished_scopes(run: Run) -> list[str]:
+    """Return the scopes that have an unfinished superstep."""
+    return [path for path in scopes(run) if run.get(*_step_key(path)) is not None]
+
+
+def _step_key(path: str) -> tuple[str, str, str]:
+    parent, segment = slot(path)
+    return parent, "step", segment
+
+
+def next_executors(run: Run) -> list[str]:
+    """Return the executors with unfinished invocations, with their paths."""
+    found: set[str] = set()
+    for path in unfinished_scopes(run):
+        step = cast("StepRecord", run.get(*_step_key(path)))
+        done = run.table(path, "done")
+        started = {scope_of(segment) for segment in run.table(path, "scope")}
+        for delivery in step.deliveries:
+            name = invocation_name(delivery.executor, delivery.activation)
+            if name not in done and (delivery.executor, delivery.activation) not in started:
+                found.add(f"{path}/{delivery.executor}" if path else delivery.executor)
+    return sorted(found)
+
+
+def failures(run: Run, graph: Definition) -> list[FailedPlace]:
+    """Return the failures in executor order, outer scopes first."""
+    if not run.total("failure"):
+        return []
+    found: list[FailedPlace] = []
+    for path in scopes(run):
+        position = _graph_at(graph, path).position
+        here = [(name, cast("FailureRecord", record)) for name, record in run.table(path, "failure").items()]
+        here.sort(key=lambda item: (position.get(item[1].executor, -1), order_key(item[0])))
+        found += [FailedPlace(path, name, record.executor, record.failure) for name, record in here]
+    return found
+
+
+def _graph_at(graph: Definition, path: str) -> Definition:
+    for segment in path.split("/") if path else ():
+        graph = graph.children[scope_of(segment)[0]]
+    return graph
+
+
+def resting_status(draft: Draft) -> Status:
+    """Return the status of a run in which nothing is unfinished."""
+    return Status.IDLE_WITH_PENDING_REQUESTS if draft.total("request") else Status.IDLE
+
+
+def busy(draft: Draft, graph: Definition, path: str = "") -> bool:
+    """Tell whether something in a scope or below it can go on without the outside."""
+    step = draft.step(path)
+    if step is None or draft.get(path, "limit", "") is not None:
+        return False
+    below = [segment for segment, _ in draft.items(path, "step")]
+    if any(busy(draft, graph.children[scope_of(s)[0]], join_slot(path, s)) for s in below):
+        return True
+    failed = {name for name, _ in draft.items(path, "failure")}
+    complete = True
+    for chain in plan_of(step, graph).chains.values():
+        for delivery in chain:
+            name = invocation_name(delivery.executor, delivery.activation)
+            if draft.get(path, "done", name) is not None:
+                continue
+            complete = False
+            if name not in failed:
+                return True
+            if draft.get(path, "unrouted", name) is None:
+                break
+    return complete and not failed and not below
+

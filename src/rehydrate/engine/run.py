@@ -1,0 +1,165 @@
+"""The records of a run, as a read-only view, and the draft of a change to them.
+
+A run is nothing but its records: applying deltas in order is the run. A draft reads through to the run and writes
+aside; throwing it away undoes everything. Neither may hold anything that is not in a record, save counts of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Final, TypeAlias, cast
+
+from rehydrate.ids import slot
+from rehydrate.model.records import Key, Record, RunRecord, ScopeRecord, StepRecord, TurnRecord
+
+Delta: TypeAlias = Mapping[Key, Record | None]
+Place: TypeAlias = tuple[str, str]
+_EMPTY: Final[Mapping[str, Record]] = MappingProxyType({})
+#: Kinds of which a run keeps the total over all scopes.
+COUNTED: Final = frozenset({"failure", "limit", "request", "attempt"})
+
+
+class Run:
+    """The live records, in one table per (scope path, kind)."""
+
+    __slots__ = ("tables", "totals")
+
+    def __init__(self, records: Iterable[tuple[Key, Record]] = ()) -> None:
+        self.tables: dict[Place, dict[str, Record]] = {}
+        self.totals: dict[str, int] = dict.fromkeys(COUNTED, 0)
+        self.apply(dict(records))
+
+    def get(self, path: str, kind: str, name: str) -> Record | None:
+        """Return one record."""
+        table = self.tables.get((path, kind))
+        return table.get(name) if table is not None else None
+
+    def table(self, path: str, kind: str) -> Mapping[str, Record]:
+        """Return the records of one kind in one scope."""
+        return self.tables.get((path, kind), _EMPTY)
+
+    def total(self, kind: str) -> int:
+        """Return the number of records of a counted kind in all scopes."""
+        return self.totals[kind]
+
+    def apply(self, delta: Delta) -> None:
+        """Make a change real."""
+        for (path, kind, name), record in delta.items():
+            table = self.tables.get((path, kind))
+            if table is None:
+                if record is None:
+                    continue
+                table = self.tables[(path, kind)] = {}
+            before = len(table)
+            if record is None:
+                table.pop(name, None)
+                if not table:
+                    del self.tables[(path, kind)]
+            else:
+                table[name] = record
+            if kind in COUNTED:
+                self.totals[kind] += len(table) - before
+
+    def records(self) -> Iterator[tuple[Key, Record]]:
+        """Yield every live record with its key."""
+        for (path, kind), table in self.tables.items():
+            for name, record in table.items():
+                yield (path, kind, name), record
+
+    def copy(self) -> Run:
+        """Return an independent run with the same records (which are frozen and shared)."""
+        other = Run()
+        other.tables = {place: dict(table) for place, table in self.tables.items()}
+        other.totals = dict(self.totals)
+        return other
+
+
+class Draft:
+    """A change in the making: lives for one transition and is then read out as a delta."""
+
+    __slots__ = ("_over", "_totals", "run")
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self._over: dict[Place, dict[str, Record | None]] = {}
+        self._totals: dict[str, int] = {}
+
+    def get(self, path: str, kind: str, name: str) -> Record | None:
+        """Return one record as this draft has it."""
+        over = self._over.get((path, kind))
+        if over is not None and name in over:
+            return over[name]
+        return self.run.get(path, kind, name)
+
+    def put(self, path: str, kind: str, name: str, record: Record) -> None:
+        """Write one record."""
+        if kind in COUNTED and self.get(path, kind, name) is None:
+            self._totals[kind] = self._totals.get(kind, 0) + 1
+        over = self._over.get((path, kind))
+        if over is None:
+            over = self._over[(path, kind)] = {}
+        over[name] = record
+
+    def remove(self, path: str, kind: str, name: str) -> None:
+        """Remove one record; one that was never saved leaves no trace."""
+        if kind in COUNTED and self.get(path, kind, name) is not None:
+            self._totals[kind] = self._totals.get(kind, 0) - 1
+        over = self._over.get((path, kind))
+        if over is None:
+            over = self._over[(path, kind)] = {}
+        if name in self.run.table(path, kind):
+            over[name] = None
+        else:
+            over.pop(name, None)
+
+    def clear(self, path: str, kind: str) -> None:
+        """Remove all records of one kind in one scope."""
+        for name in [name for name, _ in self.items(path, kind)]:
+            self.remove(path, kind, name)
+
+    def items(self, path: str, kind: str) -> list[tuple[str, Record]]:
+        """Return the records of one kind in one scope."""
+        base = self.run.table(path, kind)
+        over = self._over.get((path, kind))
+        if not over:
+            return list(base.items())
+        merged = [(name, record) for name, record in base.items() if name not in over]
+        merged += [(name, record) for name, record in over.items() if record is not None]
+        return merged
+
+    def count(self, path: str, kind: str) -> int:
+        """Return the number of records of one kind in one scope."""
+        base = self.run.table(path, kind)
+        over = self._over.get((path, kind))
+        if not over:
+            return len(base)
+        return len(base) + sum((record is not None) - (name in base) for name, record in over.items())
+
+    def total(self, kind: str) -> int:
+        """Return the number of records of a counted kind in all scopes."""
+        return self.run.total(kind) + self._totals.get(kind, 0)
+
+    def scope(self, path: str) -> ScopeRecord | None:
+        """Return the record of a scope."""
+        return cast("ScopeRecord | None", self.get(slot(path)[0], "scope", slot(path)[1]))
+
+    def put_scope(self, path: str, record: ScopeRecord) -> None:
+        """Write the record of a scope."""
+        self.put(slot(path)[0], "scope", slot(path)[1], record)
+
+    def step(self, path: str) -> StepRecord | None:
+        """Return the unfinished superstep of a scope."""
+        return cast("StepRecord | None", self.get(slot(path)[0], "step", slot(path)[1]))
+
+    def turn(self) -> TurnRecord:
+        """Return the newest turn."""
+        return cast("TurnRecord", self.get("", "turn", ""))
+
+    def birth(self) -> str:
+        """Return what makes the run's outer ids unique."""
+        return cast("RunRecord", self.get("", "run", "")).birth
+
+    def delta(self) -> dict[Key, Record | None]:
+        """Return the change."""
+        return {(*place, name): record for place, over in self._over.items() for name, record in over.items()}

@@ -1,0 +1,144 @@
+"""State at a barrier: writes of a superstep merged in executor order, and lists that grow by parts.
+
+Compares sealed bytes and opens none; a reducer that is a function is called by the runtime in between.
+"""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias, cast
+
+import msgspec
+
+from rehydrate.graph.definition import LIST_REDUCERS, Definition
+from rehydrate.model.effects import SetState, UpdateState
+from rehydrate.model.records import PartRecord, StateRecord
+from rehydrate.model.sealed import Items, Sealed
+
+from .change import Change
+from .commands import Contribution
+from .run import Draft
+
+#: So many small parts are merged into one.
+FAN: Final = 64
+#: Parts are merged only up to so many bytes, so that an append of large elements never rewrites them.
+MERGED_BYTES: Final = 256 * 1024
+_SEPARATOR: Final = "\x1f"
+
+
+class Write(msgspec.Struct, frozen=True):
+    """One write, and the invocation that made it."""
+
+    executor: str
+    activation: int
+    effect: SetState | UpdateState
+
+
+class Conflict(msgspec.Struct, frozen=True):
+    """Two executors wrote a key in ways that do not go together."""
+
+    key: str
+    first: Write
+    second: Write
+
+
+Writes: TypeAlias = dict[str, list[Write]]
+
+
+def find_conflict(graph: Definition, writes: Writes) -> Conflict | None:
+    """Return the first conflict, by key in order of writing."""
+    for key, made in writes.items():
+        first = made[0]
+        if all(write.executor == first.executor for write in made):
+            continue
+        last_of = {write.executor: write for write in made}
+        last = list(last_of.values())
+        if key not in graph.reducers:
+            other = next((w for w in last[1:] if w.effect != last[0].effect), None)
+            if other is not None:
+                return Conflict(key, last[0], other)
+            continue
+        setter = next((w for w in made if isinstance(w.effect, SetState)), None)
+        if setter is not None:
+            other = next(w for w in made if w.executor != setter.executor)
+            return Conflict(key, setter, other) if setter is made[0] else Conflict(key, other, setter)
+    return None
+
+
+def contributions(change: Change, path: str, graph: Definition, writes: Writes) -> tuple[Contribution, ...]:
+    """Return what reducers that are functions have to merge before this barrier."""
+    found: list[Contribution] = []
+    for key, made in writes.items():
+        reducer = graph.reducers.get(key)
+        if reducer is None or reducer.name in LIST_REDUCERS:
+            continue
+        base = cast("StateRecord | None", change.draft.get(path, "state", key))
+        values: list[Sealed] = []
+        for write in made:
+            effect = write.effect
+            if isinstance(effect, SetState):
+                base = StateRecord(cast("Sealed", effect.value)) if effect.value is not None else None
+                values = []
+            else:
+                values.append(cast("Sealed", effect.value))
+        if values:
+            found.append(Contribution(key, base, tuple(values)))
+    return tuple(found)
+
+
+def apply_writes(draft: Draft, path: str, writes: Writes, merged: dict[str, Sealed]) -> None:
+    """Make the writes of a superstep real; `merged` holds what reducers gave."""
+    for key, made in writes.items():
+        value = merged.get(key)
+        if value is not None:
+            draft.put(path, "state", key, StateRecord(value))
+            continue
+        for write in made:
+            effect = write.effect
+            if isinstance(effect, SetState):
+                _set(draft, path, effect)
+            else:
+                _append(draft, path, key, cast("Items", effect.value))
+
+
+def _set(draft: Draft, path: str, effect: SetState) -> None:
+    record = cast("StateRecord | None", draft.get(path, "state", effect.key))
+    if record is not None and record.value is None:
+        for name in part_names(draft, path, effect.key):
+            draft.remove(path, "part", name)
+    if effect.value is None:
+        draft.remove(path, "state", effect.key)
+    elif isinstance(effect.value, Sealed):
+        draft.put(path, "state", effect.key, StateRecord(effect.value))
+    else:
+        draft.put(path, "part", part_name(effect.key, 0), PartRecord(effect.value))
+        draft.put(path, "state", effect.key, StateRecord(None, effect.value.count, merged=1, next=1))
+
+
+def _append(draft: Draft, path: str, key: str, items: Items) -> None:
+    """Add a part; every 64th time the newest 64 become one, so that both writing and loading stay cheap."""
+    record = cast("StateRecord | None", draft.get(path, "state", key)) or StateRecord(None)
+    number = record.next
+    draft.put(path, "part", part_name(key, number), PartRecord(items))
+    merged = record.merged
+    if number + 1 - merged == FAN:
+        parts = [cast("PartRecord", draft.get(path, "part", part_name(key, n))) for n in range(merged, number + 1)]
+        if sum(len(part.items.data) for part in parts) <= MERGED_BYTES:
+            for n in range(merged + 1, number + 1):
+                draft.remove(path, "part", part_name(key, n))
+            data = b"".join(part.items.data for part in parts)
+            count = sum(part.items.count for part in parts)
+            draft.put(path, "part", part_name(key, merged), PartRecord(Items(data, count)))
+        merged = number + 1
+    draft.put(path, "state", key, StateRecord(None, record.count + items.count, merged, number + 1))
+
+
+def part_name(key: str, number: int) -> str:
+    """Return the name of a part record."""
+    return f"{key}{_SEPARATOR}{number}"
+
+
+def part_names(draft: Draft, path: str, key: str) -> list[str]:
+    """Return the names of a list's parts in their order."""
+    prefix = key + _SEPARATOR
+    names = [name for name, _ in draft.items(path, "part") if name.startswith(prefix)]
+    return sorted(names, key=lambda name: int(name[len(prefix) :]))

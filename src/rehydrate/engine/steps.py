@@ -1,0 +1,156 @@
+"""Supersteps and scopes: how one is opened and started, and how a scope is dropped.
+
+Opening a superstep gives every number that names something in it; a restore finds them in the record.
+"""
+
+from __future__ import annotations
+
+from typing import Final, cast
+
+import msgspec
+
+from rehydrate.ids import child_path, join_slot, slot
+from rehydrate.model.events import ScopeStarted, SuperstepStarted
+from rehydrate.model.records import (
+    CounterRecord,
+    Delivery,
+    DeliveryKind,
+    LimitRecord,
+    Payload,
+    ScopeRecord,
+    StepRecord,
+    Trail,
+)
+from rehydrate.model.sealed import Listed, Sealed
+
+from .change import Change
+from .commands import StartInvocation
+from .plan import plan_of
+
+#: Kinds that stand in a scope itself; its own scope, step and rest records stand in its parent.
+INSIDE: Final = (
+    "counter", "done", "unrouted", "failure", "attempt", "request", "join", "outbox", "inbox", "instance", "state", "part", "limit",
+)  # fmt: skip
+
+
+class Arrival(msgspec.Struct, frozen=True):
+    """Something that will stand at an executor in the next superstep. `data` is the request's data, for an answer."""
+
+    executor: str
+    payload: Payload
+    trail: Trail
+    kind: DeliveryKind = "message"
+    name: str = ""
+    handler: str = ""
+    data: Sealed | None = None
+
+
+def open_step(change: Change, path: str, arrivals: list[Arrival]) -> None:
+    """Begin a scope's next superstep with what arrived, in that order; where the limit is reached it is only held."""
+    draft = change.draft
+    scope = cast("ScopeRecord", draft.scope(path))
+    allowance = change.allowance()
+    used = scope.used if scope.allowance == allowance else 0
+    limit = change.graph_at(path).max_supersteps
+    number = scope.superstep + 1
+    step = StepRecord(number, *_number(change, path, arrivals))
+    draft.put(*_slot(path, "step"), step)
+    draft.put_scope(
+        path,
+        msgspec.structs.replace(scope, superstep=number, allowance=allowance, used=min(used + 1, limit)),
+    )
+    change.barriers = True
+    if used >= limit:
+        draft.put(path, "limit", "", LimitRecord(limit))
+        return
+    start_step(change, path, step)
+
+
+def _slot(path: str, kind: str) -> tuple[str, str, str]:
+    parent, segment = slot(path)
+    return parent, kind, segment
+
+
+def _number(
+    change: Change, path: str, arrivals: list[Arrival]
+) -> tuple[tuple[Payload, ...], tuple[Delivery, ...]]:
+    """Give each arrival its activation; a payload that many share is kept once."""
+    draft = change.draft
+    payloads: list[Payload] = []
+    known: dict[int, int] = {}
+    counters: dict[str, int] = {}
+    deliveries: list[Delivery] = []
+    for arrival in arrivals:
+        executor = arrival.executor
+        activation = counters.get(executor)
+        if activation is None:
+            counter = cast("CounterRecord | None", draft.get(path, "counter", executor))
+            activation = counter.value if counter else 0
+        counters[executor] = activation = activation + 1
+        index = None if arrival.data else known.get(id(arrival.payload))
+        if index is None:
+            index = len(payloads)
+            payloads.append(arrival.payload)
+            if arrival.data:
+                payloads.append(arrival.data)
+            else:
+                known[id(arrival.payload)] = index
+        deliveries.append(
+            Delivery(executor, activation, index, arrival.trail, arrival.kind, arrival.name, arrival.handler)
+        )
+    for executor, value in counters.items():
+        draft.put(path, "counter", executor, CounterRecord(value))
+    return tuple(payloads), tuple(deliveries)
+
+
+def start_step(change: Change, path: str, step: StepRecord) -> None:
+    """Start the first invocation of every chain, and a scope for each message to a sub-workflow."""
+    change.events.append(SuperstepStarted(path=path, superstep=step.superstep))
+    plan = plan_of(step, change.graph_at(path))
+    for chain in plan.chains.values():
+        change.then.append(StartInvocation(path, step.superstep, chain[0], plan.payloads(chain[0])))
+    for delivery in plan.scopes:
+        start_scope(change, path, delivery, step.payloads[delivery.payload])
+
+
+def start_scope(change: Change, parent: str, delivery: Delivery, payload: Payload) -> None:
+    """Begin a sub-workflow with the message it received; its number is the activation of its executor."""
+    path = child_path(parent, delivery.executor, delivery.activation)
+    change.draft.put_scope(path, ScopeRecord(delivery.trail, inputs=1))
+    change.events.append(ScopeStarted(path=path, executor_id=delivery.executor, activation=delivery.activation))
+    start = change.graph_at(path).start
+    open_step(change, path, [Arrival(start, payload, (1,), "list" if isinstance(payload, Listed) else "message")])
+
+
+def close_step(change: Change, path: str) -> None:
+    """End a scope's superstep."""
+    change.draft.remove(*_slot(path, "step"))
+
+
+def drop_scope(change: Change, path: str) -> None:
+    """Remove a scope with everything in and below it."""
+    draft = change.draft
+    for segment, _ in draft.items(path, "scope"):
+        drop_scope(change, join_slot(path, segment))
+    for kind in INSIDE:
+        draft.clear(path, kind)
+    for kind in ("scope", "step", "rest"):
+        draft.remove(*_slot(path, kind))
+
+
+def stepping_scopes(change: Change, path: str = "") -> list[str]:
+    """Return the scopes with an unfinished superstep, parents first; only below one can another stand."""
+    if change.draft.step(path) is None:
+        return []
+    found = [path]
+    for segment, _ in change.draft.items(path, "step"):
+        found += stepping_scopes(change, join_slot(path, segment))
+    return found
+
+
+def all_scopes(change: Change, path: str = "") -> list[str]:
+    """Return every live scope, parents first."""
+    found = [path]
+    for segment, _ in change.draft.items(path, "scope"):
+        found += all_scopes(change, join_slot(path, segment))
+    return found

@@ -1,0 +1,172 @@
+"""`transition(graph, run, inputs) -> Step`: all that the engine does.
+
+Pure: it reads records, and gives the records put and removed, and orders to the runtime. No I/O, no clock, no event
+loop, no user code. A batch of inputs equals the same inputs one by one but for the number of commits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import assert_never
+
+import msgspec
+
+from rehydrate.graph.definition import Definition
+from rehydrate.ids import depth_of
+from rehydrate.model.checkpoint import Status
+from rehydrate.model.events import InvocationFailed, StatusChanged
+from rehydrate.model.records import DoneRecord, FailureRecord, Key, Record
+from rehydrate.model.sealed import Sealed
+
+from .barrier import pass_barriers
+from .change import Change
+from .commands import Command, EndRun, StartInvocation
+from .inputs import (
+    AnswersArrived,
+    CancelAsked,
+    Input,
+    InvocationBroken,
+    InvocationFinished,
+    MergeBroken,
+    StateMerged,
+    TurnArrived,
+)
+from .plan import Plan, invocation_name, plan_of
+from .reading import busy, resting_status
+from .run import Run
+from .steps import Arrival, all_scopes
+from .turn import begin_turn, take_answer, wake
+
+
+class Step(msgspec.Struct, frozen=True):
+    """What a transition gives: records put (or removed, `None`) and commands, in the order of obeying."""
+
+    delta: dict[Key, Record | None]
+    commands: tuple[Command, ...]
+
+
+def transition(graph: Definition, run: Run, inputs: Sequence[Input]) -> Step:
+    """Take in what happened and say what follows; `run` is only read."""
+    change = Change(graph, run)
+    touched: set[str] = set()
+    merged: dict[str, dict[str, Sealed]] = {}
+    for item in inputs:
+        if isinstance(item, CancelAsked):
+            return _cancelled(change)
+        _take(change, item, touched, merged)
+    for path in sorted(touched, key=depth_of, reverse=True):
+        pass_barriers(change, path, merged.get(path))
+    _end(change)
+    return Step(*change.finish())
+
+
+def _take(change: Change, item: Input, touched: set[str], merged: dict[str, dict[str, Sealed]]) -> None:
+    match item:
+        case InvocationFinished():
+            _finished(change, item)
+            touched.add(item.path)
+        case InvocationBroken():
+            _broken(change, item)
+        case TurnArrived():
+            begin_turn(change, item)
+        case AnswersArrived():
+            _answered(change, item)
+        case StateMerged():
+            merged[item.path] = item.values
+            touched.add(item.path)
+        case MergeBroken():
+            _fail(change, item.path, item.key, "", FailureRecord(item.failure, ""))
+        case CancelAsked():
+            pass
+        case _:
+            assert_never(item)
+
+
+def _plan(change: Change, path: str) -> Plan | None:
+    step = change.draft.step(path)
+    return plan_of(step, change.graph_at(path)) if step is not None else None
+
+
+def _finished(change: Change, item: InvocationFinished) -> None:
+    """Record a finished invocation and start the next one of its chain."""
+    draft = change.draft
+    plan = _plan(change, item.path)
+    if plan is None:
+        return
+    name = invocation_name(item.executor, item.activation)
+    record = DoneRecord(item.effects, item.instance)
+    again = draft.get(item.path, "unrouted", name) is not None
+    if item.failure is not None:
+        draft.put(item.path, "unrouted", name, record)
+        _fail(change, item.path, name, item.executor, FailureRecord(item.failure, item.executor), item.activation)
+    else:
+        draft.remove(item.path, "unrouted", name)
+        draft.put(item.path, "done", name, record)
+    if draft.total("attempt"):
+        for path in all_scopes(change):
+            draft.clear(path, "attempt")
+    following = None if again else plan.find(item.executor, item.activation + 1)
+    if following is not None:
+        change.now.append(StartInvocation(item.path, plan.step.superstep, following, plan.payloads(following)))
+
+
+def _broken(change: Change, item: InvocationBroken) -> None:
+    """Record a failed invocation; it ends its chain, the others go on."""
+    name = invocation_name(item.executor, item.activation)
+    record = FailureRecord(item.failure, item.executor)
+    _fail(change, item.path, name, item.executor, record, item.activation)
+
+
+def _fail(
+    change: Change, path: str, name: str, executor: str, record: FailureRecord, activation: int = 0
+) -> None:
+    step = change.draft.step(path)
+    if step is None:
+        return
+    change.draft.put(path, "failure", name, record)
+    change.events.append(
+        InvocationFailed(
+            path=path,
+            executor_id=executor,
+            superstep=step.superstep,
+            activation=activation,
+            failure=record.failure,
+        )
+    )
+
+
+def _answered(change: Change, item: AnswersArrived) -> None:
+    arrivals: dict[str, list[Arrival]] = {}
+    for answer in item.answers:
+        arrivals.setdefault(answer.path, []).append(take_answer(change, answer))
+    wake(change, arrivals, [])
+    change.barriers = True
+
+
+def _cancelled(change: Change) -> Step:
+    change.barriers = True
+    change.events.append(StatusChanged(status=Status.CANCELLED))
+    change.then.append(EndRun(Status.CANCELLED))
+    return Step(*change.finish())
+
+
+def _end(change: Change) -> None:
+    """End the turn where nothing in the run can go on without the outside."""
+    draft = change.draft
+    if draft.step("") is None:
+        _rest(change, resting_status(draft), ())
+        return
+    stopped = draft.total("failure") or draft.total("limit")
+    if not stopped or busy(draft, change.graph):
+        return
+    failed = draft.total("failure") > 0
+    kind = "failure" if failed else "limit"
+    paths = tuple(path for path in all_scopes(change) if draft.count(path, kind))
+    _rest(change, Status.FAILED if failed else Status.LIMIT_REACHED, paths)
+
+
+def _rest(change: Change, status: Status, paths: tuple[str, ...]) -> None:
+    change.barriers = True
+    change.events.append(StatusChanged(status=status, paths=paths))
+    change.then.append(EndRun(status, paths))
+

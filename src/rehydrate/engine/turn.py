@@ -1,0 +1,171 @@
+"""The claim: how a call's input enters the records, before anything runs.
+
+Answers are taken first, then what is still open and unfinished is dealt with by the call's policies, then the message
+is seeded; all in one transition, so that a crash finds all of it or nothing.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+import msgspec
+
+from rehydrate.ids import ancestors, depth_of, order_key, outer_id, slot
+from rehydrate.model.events import RequestsCancelled, RequestsKept, TurnStarted
+from rehydrate.model.records import (
+    InboxRecord,
+    ReceiptRecord,
+    RequestRecord,
+    RestRecord,
+    ScopeRecord,
+    SignatureRecord,
+    Trail,
+    TurnRecord,
+)
+
+from .barrier import pass_barriers
+from .change import Change
+from .discard import discard
+from .inputs import Answer, TurnArrived
+from .reading import surfaced
+from .restart import restart
+from .steps import Arrival, all_scopes, open_step, stepping_scopes
+
+#: What arrives from outside, by scope.
+Arrivals = dict[str, list[Arrival]]
+
+
+def begin_turn(change: Change, arrived: TurnArrived) -> None:
+    """Put a call's input into the records and start what can go on."""
+    draft = change.draft
+    if arrived.new_run is not None:
+        draft.put("", "run", "", arrived.new_run)
+        draft.put("", "signature", "", SignatureRecord(arrived.signature))
+        draft.put_scope("", ScopeRecord(()))
+    _put_turn(change, arrived)
+    change.barriers = True
+    change.events.append(TurnStarted(turn=draft.turn().number, continuation=arrived.continuation))
+    arrivals: Arrivals = {}
+    trails: dict[str, list[Trail]] = {}
+    for answer in arrived.answers:
+        arrival = take_answer(change, answer)
+        arrivals.setdefault(answer.path, []).append(arrival)
+        trails.setdefault(answer.path, []).append(arrival.trail)
+    if arrived.on_unfinished == "discard":
+        discard(change, frozenset(arrivals), trails)
+    unfinished = stepping_scopes(change)
+    woken = _settle_pending(change, arrived)
+    if arrived.message is not None:
+        arrivals.setdefault("", []).append(_seed(change, arrived))
+    restart(change, unfinished, arrived)
+    wake(change, arrivals, woken)
+    for path in reversed(stepping_scopes(change)):
+        pass_barriers(change, path)
+
+
+def _put_turn(change: Change, arrived: TurnArrived) -> None:
+    """Record the call: as a new turn, or as a continuation of the turn that was found."""
+    draft = change.draft
+    before = cast("TurnRecord | None", draft.get("", "turn", ""))
+    if arrived.continuation and before is not None:
+        run_args = arrived.run_args if arrived.run_args is not None else before.run_args
+        allowance = before.allowance + 1 if arrived.limit_anew else before.allowance
+        resumed = before.resumed if arrived.same else (arrived.base, arrived.digest)
+        draft.put(
+            "", "turn", "", msgspec.structs.replace(before, run_args=run_args, allowance=allowance, resumed=resumed)
+        )
+        return
+    number = before.number + 1 if before else 1
+    run_args = arrived.run_args
+    if before is not None:
+        if arrived.message is None and run_args is None:
+            run_args = before.run_args
+        if not arrived.interrupted:
+            draft.clear("", "output")
+    allowance = before.allowance + 1 if before else 1
+    draft.put("", "turn", "", TurnRecord(number, arrived.base, arrived.digest, allowance, arrived.key, run_args))
+
+
+def take_answer(change: Change, answer: Answer) -> Arrival:
+    """Close a request: it leaves a receipt, and its answer is in flight."""
+    draft = change.draft
+    request = cast("RequestRecord", draft.get(answer.path, "request", answer.name))
+    draft.remove(answer.path, "request", answer.name)
+    draft.put("", "receipt", f"{answer.path}/{answer.name}", ReceiptRecord("answered", draft.turn().number))
+    return Arrival(
+        request.executor, answer.value, request.trail, "answer", answer.name, request.handler, request.data
+    )
+
+
+def _settle_pending(change: Change, arrived: TurnArrived) -> list[str]:
+    """Keep or withdraw what is still open; return the scopes that need a superstep because of it."""
+    draft = change.draft
+    if not draft.total("request"):
+        return []
+    open_requests = [
+        (path, name)
+        for path in all_scopes(change)
+        for name, _ in sorted(draft.items(path, "request"), key=lambda item: order_key(item[0]))
+    ]
+    if arrived.continuation:
+        for path, name in open_requests:
+            record = cast("RequestRecord", draft.get(path, "request", name))
+            change.events.append(surfaced(draft.birth(), path, name, record))
+        return []
+    ids = tuple(outer_id(draft.birth(), f"{path}/{name}") for path, name in open_requests)
+    if arrived.on_pending != "cancel":
+        if arrived.message is not None and not arrived.pending_given:
+            change.events.append(RequestsKept(request_ids=ids))
+        return []
+    for path, name in open_requests:
+        draft.remove(path, "request", name)
+        draft.put("", "receipt", f"{path}/{name}", ReceiptRecord("cancelled", draft.turn().number))
+    change.events.append(RequestsCancelled(request_ids=ids))
+    return _freed(change, {path for path, _ in open_requests})
+
+
+def _freed(change: Change, paths: set[str]) -> list[str]:
+    """Return the scopes in which a withdrawn request ends a child or may free a join."""
+    draft = change.draft
+    found: set[str] = set()
+    for path in paths:
+        if draft.count(path, "join"):
+            found.add(path)
+        if path:
+            parent, segment = slot(path)
+            found.add(parent)
+            if draft.step(path) is None:
+                draft.put(parent, "rest", segment, RestRecord())
+    return sorted(found)
+
+
+def _seed(change: Change, arrived: TurnArrived) -> Arrival:
+    """Number the message as an input of the root; the number is its trail."""
+    draft = change.draft
+    scope = cast("ScopeRecord", draft.scope(""))
+    scope = msgspec.structs.replace(scope, inputs=scope.inputs + 1)
+    draft.put_scope("", scope)
+    assert arrived.message is not None  # noqa: S101  (asked by the caller)
+    return Arrival(change.graph.start, arrived.message, (scope.inputs,))
+
+
+def wake(change: Change, arrivals: Arrivals, woken: list[str]) -> None:
+    """Give every scope with arrivals, and every one above, a superstep; an unfinished one takes them at its barrier."""
+    paths = set(arrivals) | set(woken)
+    paths |= {above for path in paths for above in ancestors(path)}
+    for path in sorted(paths, key=depth_of):
+        here = arrivals.get(path, [])
+        here.sort(key=lambda arrival: (arrival.kind != "answer", order_key(arrival.name)))
+        if change.draft.step(path) is None:
+            parent, segment = slot(path)
+            change.draft.remove(parent, "rest", segment)
+            open_step(change, path, here)
+            continue
+        number = change.draft.count(path, "inbox")
+        for index, item in enumerate(here, start=number):
+            record = InboxRecord(
+                item.kind, item.executor, item.payload, item.trail, item.name, item.handler, item.data
+            )
+            change.draft.put(path, "inbox", str(index), record)
+            change.barriers = True
+

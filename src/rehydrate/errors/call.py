@@ -1,0 +1,298 @@
+"""Errors of a call: the arguments of `run`, `resume` or a session do not fit.
+
+All of them are raised before the claim: nothing has run and nothing has changed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from .base import CallError, WorkflowCheckpointException
+
+
+@dataclass(eq=False, repr=False)
+class WrongCallError(CallError, ValueError):
+    """The arguments of a call do not go together."""
+
+    code: ClassVar[str] = "wrong-call"
+    problem: str
+    fix: str
+
+    def text(self) -> str:
+        """Return the problem."""
+        return self.problem
+
+    def action(self) -> str:
+        """Say what to do next."""
+        return self.fix
+
+
+@dataclass(eq=False, repr=False)
+class MessageTypeError(CallError, TypeError):
+    """The start executor does not take a message of this type."""
+
+    code: ClassVar[str] = "message-type"
+    workflow: str
+    executor: str
+    given: str
+    takes: tuple[str, ...]
+
+    def text(self) -> str:
+        """Name both types."""
+        return f"workflow {self.workflow!r} was given a {self.given}; its start executor {self.executor!r} takes {' or '.join(self.takes)}."
+
+    def action(self) -> str:
+        """Say what to do next."""
+        return f"Pass a message of a type that {self.executor!r} has a handler for."
+
+
+@dataclass(eq=False, repr=False)
+class MissingResourceError(CallError):
+    """A resource that is needed was not given with this call."""
+
+    code: ClassVar[str] = "missing-resource"
+    keys: tuple[str, ...]
+    where: str = ""
+
+    def text(self) -> str:
+        """Name the keys."""
+        return f"resource(s) {', '.join(map(repr, self.keys))} were not given with this call{self.where}."
+
+    def action(self) -> str:
+        """Say what to do next."""
+        return f"Resources are never stored: pass resources={{{self.keys[0]!r}: ...}} with every call of this run."
+
+
+@dataclass(eq=False, repr=False)
+class RunExistsError(CallError):
+    """A run of this id exists and the call would start a new one."""
+
+    code: ClassVar[str] = "run-exists"
+    run_id: str
+    head: str
+
+    def text(self) -> str:
+        """Name the run."""
+        return f"run {self.run_id!r} exists already (head {self.head})."
+
+    def action(self) -> str:
+        """Say what to do next."""
+        return 'Pass checkpoint="latest" to go on with it, or another run_id to start a new run.'
+
+
+@dataclass(eq=False, repr=False)
+class RunBusyError(CallError):
+    """Another call drives this run and its owner is alive."""
+
+    code: ClassVar[str] = "run-busy"
+    run_id: str
+    owner: str
+
+    def text(self) -> str:
+        """Name the run and its owner."""
+        return f"run {self.run_id!r} is being executed by owner {self.owner}."
+
+    def action(self) -> str:
+        """Say what to do next."""
+        return "Wait until that turn ends and call again, or pass takeover=True if the owner is known to be stuck."
+
+
+@dataclass(eq=False, repr=False)
+class TurnInProgressError(RunBusyError):
+    """The same call is being executed and its owner is alive."""
+
+    code: ClassVar[str] = "turn-in-progress"
+
+    def text(self) -> str:
+        """Name the run and its owner."""
+        return f"this very turn of run {self.run_id!r} is being executed by owner {self.owner}."
+
+
+@dataclass(eq=False, repr=False)
+class IdempotencyKeyError(CallError):
+    """An idempotency key was used for another request."""
+
+    code: ClassVar[str] = "idempotency-key"
+    key: str
+    run_id: str
+
+    def text(self) -> str:
+        """Name the key and its run."""
+        return f"idempotency key {self.key!r} belongs to a different request, made on run {self.run_id!r}."
+
+    def action(self) -> str:
+        """Say what to do next."""
+        return "Use a new key for a new request, or repeat the first request unchanged."
+
+
+@dataclass(eq=False, repr=False)
+class AnswerError(CallError):
+    """Base of errors about an answer; no answer of the call was taken."""
+
+    code: ClassVar[str] = "answer"
+    request_id: str
+
+    def action(self) -> str:
+        """Say what to do next."""
+        return "No answer of this call was taken; look at the pending_requests of the newest result and call again."
+
+
+@dataclass(eq=False, repr=False)
+class UnknownRequestError(AnswerError):
+    """No run of the store has a request of this id."""
+
+    code: ClassVar[str] = "unknown-request"
+
+    def text(self) -> str:
+        """Name the request."""
+        return f"request {self.request_id!r} is not known."
+
+
+@dataclass(eq=False, repr=False)
+class ForeignRequestError(AnswerError):
+    """The request belongs to another run."""
+
+    code: ClassVar[str] = "foreign-request"
+    run_id: str
+
+    def text(self) -> str:
+        """Name request and run."""
+        return f"request {self.request_id!r} is not one of run {self.run_id!r}."
+
+
+@dataclass(eq=False, repr=False)
+class AlreadyAnsweredError(AnswerError):
+    """The request has been answered before."""
+
+    code: ClassVar[str] = "already-answered"
+    run_id: str
+
+    def text(self) -> str:
+        """Name request and run."""
+        return f"request {self.request_id!r} of run {self.run_id!r} has been answered already."
+
+
+@dataclass(eq=False, repr=False)
+class RequestCancelledError(AnswerError):
+    """The request was withdrawn."""
+
+    code: ClassVar[str] = "request-cancelled"
+    run_id: str
+
+    def text(self) -> str:
+        """Name request and run."""
+        return f"request {self.request_id!r} of run {self.run_id!r} was cancelled."
+
+
+@dataclass(eq=False, repr=False)
+class AnswerTypeError(AnswerError, TypeError):
+    """The answer has another type than the request asks for."""
+
+    code: ClassVar[str] = "answer-type"
+    expected: str
+    given: str
+
+    def text(self) -> str:
+        """Name both types."""
+        return f"request {self.request_id!r} expects an answer of type {self.expected}, not {self.given}."
+
+
+@dataclass(eq=False, repr=False)
+class PendingRequestsError(CallError):
+    """`on_pending="reject"` found open requests."""
+
+    code: ClassVar[str] = "pending-requests"
+    run_id: str
+    requests: tuple[str, ...]
+
+    def text(self) -> str:
+        """Name run and requests."""
+        return f"run {self.run_id!r} has {len(self.requests)} open request(s): {', '.join(self.requests[:5])}."
+
+    def action(self) -> str:
+        """Say what to do next."""
+        return 'Answer them in this call (responses=...), or pass on_pending="keep" or "cancel".'
+
+
+@dataclass(eq=False, repr=False)
+class UnfinishedWorkError(CallError):
+    """`on_unfinished="reject"` found unfinished work."""
+
+    code: ClassVar[str] = "unfinished-work"
+    run_id: str
+    where: tuple[str, ...]
+
+    def text(self) -> str:
+        """Name run and places."""
+        return f"run {self.run_id!r} has unfinished work in {', '.join(repr(path or 'the root') for path in self.where[:5])}."
+
+    def action(self) -> str:
+        """Say what to do next."""
+        return 'Continue it first (run(checkpoint=...) without a message), or pass on_unfinished="finish" or "discard".'
+
+
+@dataclass(eq=False, repr=False)
+class NoStoreError(CallError, ValueError):
+    """The call needs a store and none was given."""
+
+    code: ClassVar[str] = "no-store"
+    needs: str
+
+    def text(self) -> str:
+        """Say what needs the store."""
+        return f"{self.needs} needs a checkpoint store and this workflow has none."
+
+    def action(self) -> str:
+        """Say what to do next."""
+        return "Pass checkpoint_storage= to the call or to WorkflowBuilder."
+
+
+@dataclass(eq=False, repr=False)
+class SingleOutputError(CallError, ValueError):
+    """`result.output` was read where there is not exactly one output."""
+
+    code: ClassVar[str] = "single-output"
+    count: int
+
+    def text(self) -> str:
+        """Give the number."""
+        return f"the result has {self.count} outputs, not exactly one."
+
+    def action(self) -> str:
+        """Say what to do next."""
+        return "Read result.outputs, and result.status and result.pending_requests where it is empty."
+
+
+@dataclass(eq=False, repr=False)
+class StreamStateError(CallError):
+    """A stream was used after its end or in a way it does not support."""
+
+    code: ClassVar[str] = "stream-state"
+    problem: str
+    fix: str
+
+    def text(self) -> str:
+        """Return the problem."""
+        return self.problem
+
+    def action(self) -> str:
+        """Say what to do next."""
+        return self.fix
+
+
+@dataclass(eq=False, repr=False)
+class CaptureError(WorkflowCheckpointException):
+    """A checkpoint cannot be captured at this moment."""
+
+    code: ClassVar[str] = "capture"
+    problem: str
+    fix: str
+
+    def text(self) -> str:
+        """Return the problem."""
+        return self.problem
+
+    def action(self) -> str:
+        """Say what to do next."""
+        return self.fix

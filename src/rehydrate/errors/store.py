@@ -1,0 +1,80 @@
+"""Errors of a store: what a commit, a read or the file underneath can answer.
+
+They must not name user types; a store sees sealed bytes only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from .base import StoreError
+
+
+@dataclass(eq=False, repr=False)
+class CommitConflictError(StoreError):
+    """A commit lost: the head moved, or another owner took the run over."""
+
+    code: ClassVar[str] = "commit-conflict"
+    run_id: str
+    expected: str
+    found: str
+
+    def text(self) -> str:
+        """Name what was expected and found."""
+        return f"commit on run {self.run_id!r} expected {self.expected} and found {self.found}."
+
+    def action(self) -> str:
+        """Say what to do next."""
+        return 'Another process went on with this run; load its head (checkpoint="latest").'
+
+
+@dataclass(eq=False, repr=False)
+class SaveFailedError(StoreError):
+    """A checkpoint could not be saved, so the run stopped at its last saved one."""
+
+    code: ClassVar[str] = "save-failed"
+    run_id: str
+    reason: str
+
+    def text(self) -> str:
+        """Name run and reason."""
+        return f"a checkpoint of run {self.run_id!r} could not be saved: {self.reason}."
+
+    def action(self) -> str:
+        """Say what to do next."""
+        return 'Nothing after it ran. Repair the store and continue with checkpoint="latest".'
+
+
+@dataclass(eq=False, repr=False)
+class StoreUnavailableError(StoreError):
+    """The store cannot be opened or used."""
+
+    code: ClassVar[str] = "store-unavailable"
+    store: str
+    problem: str
+    fix: str
+
+    def text(self) -> str:
+        """Name store and problem."""
+        return f"store {self.store} cannot be used: {self.problem}."
+
+    def action(self) -> str:
+        """Say what to do next."""
+        return self.fix
+
+
+@dataclass(eq=False, repr=False)
+class StoreClosedError(StoreError):
+    """The store was closed."""
+
+    code: ClassVar[str] = "store-closed"
+    store: str
+
+    def text(self) -> str:
+        """Name the store."""
+        return f"store {self.store} is closed."
+
+    def action(self) -> str:
+        """Say what to do next."""
+        return "Make a new store object."

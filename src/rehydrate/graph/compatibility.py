@@ -1,0 +1,96 @@
+"""Whether what executors say they send fits what the executors behind their edges take.
+
+A declared type is a problem only where it shows that a message cannot be delivered. Must not look at values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rehydrate.graph.edges import Edge, FanInGroup
+from rehydrate.graph.exactness import accepts
+from rehydrate.graph.executor import Executor
+from rehydrate.graph.graph_spec import GraphSpec, edges_of
+from rehydrate.graph.hints import Hint, describe
+from rehydrate.graph.sub_workflow import WorkflowExecutor
+from rehydrate.graph.traffic import sends, takes
+
+
+def type_problems(spec: GraphSpec) -> list[str]:
+    """Return the mismatches between declared types; all ends of edges must be known."""
+    found: list[str] = []
+    for executor in spec.executors:
+        edges = spec.leaving.get(executor.id, ())
+        if not _is_sound(executor) or not all(_is_sound(spec.by_id[edge.target]) for edge in edges):
+            continue  # its handlers are a problem already
+        found += _with_edges(spec, executor, edges) if edges else _without_edges(executor)
+    for group in spec.groups:
+        if isinstance(group, FanInGroup):
+            found += _join(spec, group)
+    return found
+
+
+def _is_sound(executor: Executor) -> bool:
+    specs = executor.handler_table.specs
+    return not specs.errors and (bool(specs.handlers) or isinstance(executor, WorkflowExecutor))
+
+
+def _without_edges(executor: Executor) -> Iterator[str]:
+    sent = sends(executor, onward=False)
+    if sent:
+        yield (
+            f"executor {executor.id!r} says that it sends {_listed(sent)} but has no outgoing edge; add one, or use"
+            " ctx.yield_output and WorkflowContext[Never, ...]"
+        )
+
+
+def _with_edges(spec: GraphSpec, executor: Executor, edges: Sequence[Edge]) -> Iterator[str]:
+    sent = sends(executor, onward=True)
+    if not sent:
+        yield f"executor {executor.id!r} has outgoing edges but says nothing of what it sends; {_remedy(executor)}"
+        return
+    useless = [edge for edge in edges if not any(_taken(spec, edge, hint) for hint in sent)]
+    for edge in useless:
+        wanted = "a list of " if edge.fan_in else ""
+        yield (
+            f"edge {edge.source!r} -> {edge.target!r}: {edge.source!r} sends {wanted}{_listed(sent)}, {edge.target!r}"
+            f" takes {_listed(takes(spec.by_id[edge.target]))}; change one of them or remove the edge"
+        )
+    if len(useless) == len(edges):
+        return
+    targets = ", ".join(dict.fromkeys(repr(edge.target) for edge in edges))
+    for hint in sent:
+        if not any(_taken(spec, edge, hint) for edge in edges):
+            yield (
+                f"executor {executor.id!r} sends {describe(hint)}, which none of its targets takes ({targets}); add a"
+                " handler for it to one of them, or an edge to one that has it"
+            )
+
+
+def _taken(spec: GraphSpec, edge: Edge, hint: Hint) -> bool:
+    delivered = list[hint] if edge.fan_in else hint
+    return any(accepts(taken, delivered) for taken in takes(spec.by_id[edge.target]))
+
+
+def _join(spec: GraphSpec, group: FanInGroup) -> Iterator[str]:
+    edges = edges_of(group)
+    target = spec.by_id[edges[0].target]
+    sources = [spec.by_id[edge.source] for edge in edges]
+    if not all(map(_is_sound, [target, *sources])):
+        return
+    sent = [hint for edge in edges for hint in sends(spec.by_id[edge.source], onward=True) if _taken(spec, edge, hint)]
+    if sent and not any(all(accepts(taken, list[hint]) for hint in sent) for taken in takes(target)):
+        yield (
+            f"fan-in into {target.id!r}: one handler has to take a list of {_listed(sent)}; it has handlers for"
+            f" {_listed(takes(target))}"
+        )
+
+
+def _remedy(executor: Executor) -> str:
+    if isinstance(executor, WorkflowExecutor):
+        return "let an executor of the workflow yield something, or remove the edges"
+    return "annotate its context WorkflowContext[...], or what its function returns, or remove the edges"
+
+
+def _listed(hints: Sequence[Hint]) -> str:
+    return " | ".join(sorted({describe(hint) for hint in hints}))

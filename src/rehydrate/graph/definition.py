@@ -1,0 +1,78 @@
+"""The definition of a workflow: frozen data that can be run any number of times at once.
+
+It holds no run state and cannot run itself. What the engine needs of it is structure only (`order`, `edges`, `joins`,
+`children`, limits); handlers and predicates are for the runtime.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+from rehydrate.graph.edges import Edge, EdgeGroup
+
+if TYPE_CHECKING:
+    from rehydrate.graph.executor import Executor
+
+
+@dataclass(frozen=True)
+class Reducer:
+    """How a state key takes a contribution; `function` takes (current or None, contribution) and returns the new value.
+
+    `append` and `extend` have no function: a list grows by parts without being read.
+    """
+
+    name: str
+    function: Callable[[object, object], object] | None = None
+
+
+#: Reducers under which a state key is a list that grows by parts.
+LIST_REDUCERS: Final = frozenset({"append", "extend"})
+
+
+@dataclass(frozen=True)
+class Join:
+    """A fan-in target: its sources in their order and, for each, the executors from which it can be reached without
+    passing the join (the source itself included)."""
+
+    target: str
+    sources: tuple[str, ...]
+    upstream: Mapping[str, frozenset[str]]
+
+
+@dataclass(frozen=True, eq=False)
+class Definition:
+    """A validated graph.
+
+    `order` is canonical: by distance from the start, then by id; `edges[i].index == i`; `outgoing` lists the groups of
+    a source (a fan-in group under each of its sources); `children` are the definitions behind `WorkflowExecutor`s.
+    """
+
+    name: str
+    version: int
+    start: str
+    executors: Mapping[str, Executor]
+    order: tuple[str, ...]
+    edges: tuple[Edge, ...]
+    outgoing: Mapping[str, tuple[EdgeGroup, ...]]
+    joins: Mapping[str, Join]
+    children: Mapping[str, Definition]
+    reducers: Mapping[str, Reducer]
+    resources: Mapping[str, type]
+    max_supersteps: int
+    max_concurrency: int | None
+    signature: str
+    #: Type hints of everything storable in the whole tree: messages, outputs, requests, responses.
+    hints: tuple[object, ...] = field(default=())
+
+    @cached_property
+    def position(self) -> Mapping[str, int]:
+        """Place of each executor in `order`."""
+        return {executor_id: index for index, executor_id in enumerate(self.order)}
+
+    @cached_property
+    def forwards_messages(self) -> frozenset[str]:
+        """Executors with outgoing edges: what a sub-workflow there yields becomes messages, elsewhere outputs."""
+        return frozenset(source for source, groups in self.outgoing.items() if groups)

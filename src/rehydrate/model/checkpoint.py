@@ -1,0 +1,151 @@
+"""What a store sees of a run: headers, keys as text, and commits of sealed records.
+
+No user type and no open value ever appears here; a store needs nothing else to keep every promise.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final, Literal, TypeAlias
+
+import msgspec
+
+from .records import Key
+
+#: Version of everything written; a reader refuses a higher one.
+FORMAT: Final = 1
+_SEPARATOR: Final = "\x1f"
+
+
+class Status(str, Enum):
+    """How a run stands at a checkpoint."""
+
+    RUNNING = "RUNNING"
+    IDLE = "IDLE"
+    IDLE_WITH_PENDING_REQUESTS = "IDLE_WITH_PENDING_REQUESTS"
+    LIMIT_REACHED = "LIMIT_REACHED"
+    FAILED = "FAILED"
+    CANCELLED = "CANCELLED"
+
+
+#: Statuses with which a call returns and the run rests.
+RESTING: Final = frozenset({Status.IDLE, Status.IDLE_WITH_PENDING_REQUESTS})
+
+
+class Header(msgspec.Struct, frozen=True):
+    """What is known of a checkpoint without reading its records.
+
+    `seq` numbers the run's checkpoints from 0 and orders them (times and ids never do). `records` and `digest` are the
+    number of live records and the sum, modulo 2**256, of their SHA-256. `events` is the run's last event number.
+    `created` is in seconds since the epoch.
+    """
+
+    run_id: str
+    workflow: str
+    checkpoint_id: str
+    seq: int
+    previous_checkpoint_id: str | None
+    status: Status
+    turn: int
+    superstep: int
+    created: float
+    pending: int
+    events: int
+    records: int
+    digest: bytes
+    format: int = FORMAT
+
+
+class Put(msgspec.Struct, frozen=True, gc=False):
+    """One record to write: its key as text and its enveloped bytes."""
+
+    key: str
+    data: bytes
+
+
+class RequestRow(msgspec.Struct, frozen=True):
+    """A request as the store knows it: outer id, run, scope path, and how it stands."""
+
+    request_id: str
+    run_id: str
+    path: str
+    state: Literal["open", "answered", "cancelled"]
+
+
+class TurnRow(msgspec.Struct, frozen=True):
+    """A turn that has an idempotency key; `checkpoint_id` is the turn's newest checkpoint."""
+
+    workflow: str
+    key: str
+    run_id: str
+    number: int
+    base: str | None
+    digest: str
+    checkpoint_id: str
+    status: Status
+
+
+class Lease(msgspec.Struct, frozen=True):
+    """The owner that a commit speaks for.
+
+    `epoch` is what the run has (or gets, with `claim`, which needs the run to be at `epoch - 1`; a new run starts with
+    1). `seconds` is how long the lease lasts from the commit on, on the store's clock; 0 clears the owner.
+    """
+
+    owner: str
+    epoch: int
+    seconds: float
+    claim: bool = False
+
+
+class Commit(msgspec.Struct, frozen=True):
+    """One transaction: all of it happens, or nothing.
+
+    `expected` is the checkpoint id that must be the head; `None` means that the run must not exist.
+    """
+
+    header: Header
+    expected: str | None
+    lease: Lease
+    puts: tuple[Put, ...] = ()
+    removes: tuple[str, ...] = ()
+    requests: tuple[RequestRow, ...] = ()
+    turn: TurnRow | None = None
+
+
+class Head(msgspec.Struct, frozen=True):
+    """A run's newest checkpoint and its owner. `alive`: the lease holds and the owner's process is not seen to be gone."""
+
+    header: Header
+    owner: str | None
+    epoch: int
+    alive: bool
+
+
+class Stored(msgspec.Struct, frozen=True):
+    """A checkpoint as it was stored, and the head of its run at the moment of reading."""
+
+    header: Header
+    records: dict[str, bytes]
+    head: Head
+
+
+class Latest(msgspec.Struct, frozen=True):
+    """The head of a run, as something to load."""
+
+    run_id: str
+
+
+#: A checkpoint id, or the head of a run.
+CheckpointRef: TypeAlias = str | Latest
+
+
+def key_text(key: Key) -> str:
+    """Return a record's key as one text; no part of a key holds the separator but the last."""
+    return _SEPARATOR.join(key)
+
+
+def key_of(text: str) -> Key | None:
+    """Return the key of a text; `None` where it is none."""
+    parts = text.split(_SEPARATOR, 2)
+    return (parts[0], parts[1], parts[2]) if len(parts) == 3 else None  # noqa: PLR2004

@@ -1,0 +1,75 @@
+"""What a handler did: its messages, outputs, requests and state writes, in the order of its calls.
+
+Effects are facts about one invocation; they become real at the barrier. Nothing here decides where anything goes:
+`routes` were decided by the runtime after the handler.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from .sealed import Items, Sealed
+
+
+class Route(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """One edge that takes a message: the edge's number in its graph, and the executor at its end."""
+
+    edge: int
+    target: str
+
+
+#: `None`: no condition has been asked yet (one raised); a resume asks again.
+Routes: TypeAlias = tuple[Route, ...] | None
+
+
+class Send(msgspec.Struct, frozen=True, tag="s", tag_field="_", array_like=True):
+    """A message to the executors behind the sender's edges."""
+
+    value: Sealed
+    routes: Routes
+    target: str | None = None
+
+
+class Output(msgspec.Struct, frozen=True, tag="o", tag_field="_", array_like=True):
+    """A value that leaves the workflow; `routes` hold at the level where it becomes a message, empty for none."""
+
+    value: Sealed
+    routes: Routes = ()
+
+
+class Ask(msgspec.Struct, frozen=True, tag="a", tag_field="_", array_like=True):
+    """A request of the outside; `handler` names the response handler that takes the answer."""
+
+    count: int
+    data: Sealed
+    response_type: str
+    handler: str
+
+
+class SetState(msgspec.Struct, frozen=True, tag="w", tag_field="_", array_like=True):
+    """A state key replaced as a whole; `None` deletes it."""
+
+    key: str
+    value: Sealed | Items | None
+
+
+class UpdateState(msgspec.Struct, frozen=True, tag="u", tag_field="_", array_like=True):
+    """A contribution to a state key through its reducer."""
+
+    key: str
+    value: Sealed | Items
+
+
+Effect: TypeAlias = Send | Output | Ask | SetState | UpdateState
+FailureKind: TypeAlias = Literal["handler", "conflict", "routing", "merge", "lost", "deadlock"]
+
+
+class Failure(msgspec.Struct, frozen=True, array_like=True):
+    """Why an invocation failed for good: class name and text of its exception, and its traceback's text."""
+
+    kind: FailureKind
+    type: str
+    text: str
+    trace: str = ""

@@ -1,0 +1,117 @@
+"""Events: what a run tells its reader, one frozen class a kind, in a closed union.
+
+Committed events are numbered without gap by the commit that holds what they report; live ones carry the last committed
+number. Inside the engine `data` is sealed; a reader gets it opened.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import msgspec
+
+from .checkpoint import Status
+from .effects import Failure
+
+
+class EventBase(msgspec.Struct, frozen=True, kw_only=True):
+    """What all events carry. `path` is the scope's; `activation` is 0 where none is meant."""
+
+    run_id: str = ""
+    path: str = ""
+    executor_id: str = ""
+    superstep: int = 0
+    activation: int = 0
+    sequence: int = 0
+    live: bool = False
+
+
+class TurnStarted(EventBase, frozen=True, kw_only=True):
+    """A call took the run up. `continuation`: without new input."""
+
+    turn: int
+    continuation: bool = False
+
+
+class SuperstepStarted(EventBase, frozen=True, kw_only=True):
+    """A superstep begins in a scope."""
+
+
+class SuperstepCompleted(EventBase, frozen=True, kw_only=True):
+    """A scope passed its barrier."""
+
+
+class ScopeStarted(EventBase, frozen=True, kw_only=True):
+    """A sub-workflow began; `path` is its own."""
+
+
+class ScopeEnded(EventBase, frozen=True, kw_only=True):
+    """A sub-workflow ended; `path` is its own."""
+
+
+class OutputYielded(EventBase, frozen=True, kw_only=True):
+    """The run yielded an output."""
+
+    data: object
+
+
+class RequestOpened(EventBase, frozen=True, kw_only=True):
+    """A request waits for an answer."""
+
+    request_id: str
+    data: object
+    response_type: str
+
+
+class RequestsKept(EventBase, frozen=True, kw_only=True):
+    """A new message found open requests and left them open."""
+
+    request_ids: tuple[str, ...]
+
+
+class RequestsCancelled(EventBase, frozen=True, kw_only=True):
+    """Open requests were withdrawn by `on_pending="cancel"`."""
+
+    request_ids: tuple[str, ...]
+
+
+class WorkDiscarded(EventBase, frozen=True, kw_only=True):
+    """Unfinished work was dropped by `on_unfinished="discard"`; `what` names each piece by path."""
+
+    what: tuple[str, ...]
+
+
+class MessageDropped(EventBase, frozen=True, kw_only=True):
+    """Every condition declined a message of this type."""
+
+    type: str
+
+
+class InvocationFailed(EventBase, frozen=True, kw_only=True):
+    """An invocation (or a barrier) failed for good."""
+
+    failure: Failure
+
+
+class StatusChanged(EventBase, frozen=True, kw_only=True):
+    """The run's status; the last event of a turn."""
+
+    status: Status
+    paths: tuple[str, ...] = ()
+
+
+class InvocationStarted(EventBase, frozen=True, kw_only=True):
+    """An executor begins to handle a message (live)."""
+
+
+class Emitted(EventBase, frozen=True, kw_only=True):
+    """Progress that a handler told with `ctx.emit` (live)."""
+
+    data: object
+
+
+Event: TypeAlias = (
+    TurnStarted | SuperstepStarted | SuperstepCompleted | ScopeStarted | ScopeEnded | OutputYielded | RequestOpened
+    | RequestsKept | RequestsCancelled | WorkDiscarded | MessageDropped | InvocationFailed | StatusChanged
+    | InvocationStarted | Emitted
+)  # fmt: skip

@@ -1,0 +1,7 @@
+"""Plain values: what a person or JSON can read, without any user type."""
+
+from __future__ import annotations
+
+from typing import TypeAlias, Union
+
+Plain: TypeAlias = Union[None, bool, int, float, str, list["Plain"], dict[str, "Plain"]]

@@ -1,0 +1,243 @@
+"""Records: the small stored pieces that are a run, keyed by (scope path, kind, name).
+
+All are frozen and flat. Whatever is needed to resume is in one of them; a record must not be derivable from others.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from .effects import Effect, Failure, Route
+from .sealed import Items, Listed, Sealed
+
+Trail: TypeAlias = tuple[int, ...]
+#: One message, or the list that a join hands over.
+Payload: TypeAlias = Sealed | Listed
+DeliveryKind: TypeAlias = Literal["message", "answer", "list"]
+
+#: Where run-level records stand; scopes and steps stand under their parent's path.
+Kind: TypeAlias = Literal[
+    "run", "signature", "turn", "output", "receipt", "scope", "step", "limit", "rest", "counter", "done", "unrouted", "failure",
+    "attempt", "request", "join", "outbox", "inbox", "instance", "state", "part",
+]  # fmt: skip
+Key: TypeAlias = tuple[str, str, str]
+
+
+class RunRecord(msgspec.Struct, frozen=True, array_like=True):
+    """What never changes in a run. `birth` is random and makes outer ids and checkpoint ids unique."""
+
+    birth: str
+    workflow: str
+    version: int
+    signature: str
+    legacy: bool = False
+
+
+class SignatureRecord(msgspec.Struct, frozen=True, array_like=True):
+    """The signature's canonical text, kept so that an error can list what differs."""
+
+    text: str
+
+
+class TurnRecord(msgspec.Struct, frozen=True, array_like=True):
+    """The newest turn: its input's identity, its run arguments, and how it stands.
+
+    `base` is the checkpoint it started from (`None`: a new run), `digest` that of its request. `resumed` are base and
+    digest of its newest continuation, if there was one. `allowance` numbers what the superstep limit is counted in: it
+    grows with each turn and each continuation of a reached limit.
+    """
+
+    number: int
+    base: str | None
+    digest: str
+    allowance: int
+    key: str | None = None
+    run_args: Sealed | None = None
+    resumed: tuple[str | None, str] | None = None
+
+
+class OutputRecord(msgspec.Struct, frozen=True, array_like=True):
+    """One output of the run in this turn."""
+
+    value: Sealed
+    executor_id: str
+
+
+class ReceiptRecord(msgspec.Struct, frozen=True, array_like=True):
+    """What is left of a request that was answered or cancelled; named by the request's name."""
+
+    state: Literal["answered", "cancelled"]
+    turn: int
+
+
+class ScopeRecord(msgspec.Struct, frozen=True, array_like=True):
+    """One running workflow. `trail` is that of the message that started it, in the parent; `inputs` numbers its inputs;
+    `used` counts its supersteps in `allowance`; `outbox` and `joined` number what it yielded and what joins took."""
+
+    trail: Trail
+    inputs: int = 0
+    superstep: int = 0
+    allowance: int = 0
+    used: int = 0
+    outbox: int = 0
+    joined: int = 0
+
+
+class Delivery(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """One message that stands at an executor in a superstep; `payload` is an index into the step's payloads.
+
+    For an answer `name` is the request's name and `handler` the response handler; its payloads are the answer and, at
+    the next index, the request's data.
+    """
+
+    executor: str
+    activation: int
+    payload: int
+    trail: Trail
+    kind: DeliveryKind = "message"
+    name: str = ""
+    handler: str = ""
+
+
+class StepRecord(msgspec.Struct, frozen=True, array_like=True):
+    """An unfinished superstep, as of its start; the numbers in it name invocations and child scopes."""
+
+    superstep: int
+    payloads: tuple[Payload, ...] = ()
+    deliveries: tuple[Delivery, ...] = ()
+
+
+class LimitRecord(msgspec.Struct, frozen=True, array_like=True):
+    """The superstep listed in this scope has not started, because the limit was reached; `used` is what it allowed."""
+
+    used: int
+
+
+class RestRecord(msgspec.Struct, frozen=True, array_like=True):
+    """A scope that came to rest and was not yet collected at a barrier of its parent."""
+
+
+class CounterRecord(msgspec.Struct, frozen=True, array_like=True):
+    """The newest activation number of an executor in a scope; it never goes back."""
+
+    value: int
+
+
+class DoneRecord(msgspec.Struct, frozen=True, array_like=True):
+    """A finished invocation whose effects wait for the barrier (or, as `unrouted`, for a condition that raised)."""
+
+    effects: tuple[Effect, ...]
+    instance: Sealed | None = None
+
+
+class FailureRecord(msgspec.Struct, frozen=True, array_like=True):
+    """An invocation (or a barrier, under the name of its executor or key) that failed for good."""
+
+    failure: Failure
+    executor: str
+
+
+class AttemptRecord(msgspec.Struct, frozen=True, array_like=True):
+    """Attempts of an invocation that were found unfinished at a restore."""
+
+    lost: int
+
+
+class RequestRecord(msgspec.Struct, frozen=True, array_like=True):
+    """An open request, listed in the scope that asked."""
+
+    executor: str
+    activation: int
+    count: int
+    data: Sealed
+    response_type: str
+    handler: str
+    trail: Trail
+
+
+class JoinRecord(msgspec.Struct, frozen=True, array_like=True):
+    """One message held by a join; `number` orders the messages of one source."""
+
+    join: str
+    source: str
+    trail: Trail
+    number: int
+    payload: Sealed
+
+
+class OutboxRecord(msgspec.Struct, frozen=True, array_like=True):
+    """Something a scope yielded that its parent's barrier has not taken, or not on all its edges."""
+
+    value: Sealed
+    routes: tuple[Route, ...]
+    executor: str
+
+
+class InboxRecord(msgspec.Struct, frozen=True, array_like=True):
+    """Something from the outside that waits for a scope's next superstep."""
+
+    kind: DeliveryKind
+    executor: str
+    payload: Payload
+    trail: Trail
+    name: str = ""
+    handler: str = ""
+    data: Sealed | None = None
+
+
+class InstanceRecord(msgspec.Struct, frozen=True, array_like=True):
+    """What an executor's save hook gave after its newest merged invocation in this scope."""
+
+    value: Sealed
+
+
+class StateRecord(msgspec.Struct, frozen=True, array_like=True):
+    """One key of a scope's state: a value, or (`value` is `None`) a list of `count` elements that stand in part records.
+
+    Parts are numbered; those below `merged` are not merged again, `next` is the next number.
+    """
+
+    value: Sealed | None
+    count: int = 0
+    merged: int = 0
+    next: int = 0
+
+
+class PartRecord(msgspec.Struct, frozen=True, array_like=True):
+    """Some elements of a list in state."""
+
+    items: Items
+
+
+Record: TypeAlias = (
+    RunRecord | SignatureRecord | TurnRecord | OutputRecord | ReceiptRecord | ScopeRecord | StepRecord | LimitRecord
+    | RestRecord | CounterRecord | DoneRecord | FailureRecord | AttemptRecord | RequestRecord | JoinRecord | OutboxRecord
+    | InboxRecord | InstanceRecord | StateRecord | PartRecord
+)  # fmt: skip
+
+#: The class of each kind; what is stored under a kind decodes to exactly this.
+RECORD_TYPES: dict[str, type[Record]] = {
+    "run": RunRecord,
+    "signature": SignatureRecord,
+    "turn": TurnRecord,
+    "output": OutputRecord,
+    "receipt": ReceiptRecord,
+    "scope": ScopeRecord,
+    "step": StepRecord,
+    "limit": LimitRecord,
+    "rest": RestRecord,
+    "counter": CounterRecord,
+    "done": DoneRecord,
+    "unrouted": DoneRecord,
+    "failure": FailureRecord,
+    "attempt": AttemptRecord,
+    "request": RequestRecord,
+    "join": JoinRecord,
+    "outbox": OutboxRecord,
+    "inbox": InboxRecord,
+    "instance": InstanceRecord,
+    "state": StateRecord,
+    "part": PartRecord,
+}

@@ -1,0 +1,90 @@
+"""The store protocol: what a run needs of the place where its checkpoints live.
+
+A store sees sealed records and headers, never user types, and opens none of them. It must not hold an object of an
+event loop in a field: one store serves any number of loops, one after the other or at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+import msgspec
+
+from rehydrate.model.checkpoint import CheckpointRef, Commit, Head, Header, RequestRow, Stored, TurnRow
+from rehydrate.model.plain import Plain
+
+
+class OpenRequest(msgspec.Struct, frozen=True):
+    """An open request, readable without the workflow: `data` is in plain values."""
+
+    request_id: str
+    path: str
+    executor_id: str
+    type: str
+    response_type: str
+    data: Plain
+
+
+class Inspection(msgspec.Struct, frozen=True):
+    """A checkpoint, readable without the workflow. `next_executors` are paths with the executors that would run."""
+
+    header: Header
+    requests: tuple[OpenRequest, ...]
+    next_executors: tuple[str, ...]
+    outputs: tuple[Plain, ...]
+
+
+@runtime_checkable
+class CheckpointStorage(Protocol):
+    """Where checkpoints live; see `rehydrate.testing.store_contract` for the suite that every store passes."""
+
+    async def commit(self, commit: Commit) -> None:
+        """Write one commit. Raises `CommitConflictError` where head or epoch are not the expected ones."""
+        ...
+
+    async def head(self, run_id: str) -> Head | None:
+        """Return the run's head, or `None` for an unknown run."""
+        ...
+
+    async def load(self, ref: CheckpointRef) -> Stored | None:
+        """Return a checkpoint with its records, or `None` for an unknown one."""
+        ...
+
+    async def read(self, run_id: str, keys: Sequence[str]) -> dict[str, bytes]:
+        """Return those of the head's records that exist."""
+        ...
+
+    async def find_request(self, request_id: str) -> RequestRow | None:
+        """Return a request of any run, open or not."""
+        ...
+
+    async def find_turn(self, workflow: str, key: str) -> TurnRow | None:
+        """Return the turn that an idempotency key belongs to."""
+        ...
+
+    async def renew(self, run_id: str, owner: str, epoch: int, seconds: float) -> None:
+        """Lengthen a lease. Raises `CommitConflictError` where owner or epoch are not the run's."""
+        ...
+
+    async def runs(
+        self, *, workflow: str | None = None, status: str | None = None, after: str | None = None, limit: int = 100
+    ) -> list[Header]:
+        """Return the heads of runs, ordered by run id, from the one behind `after` on."""
+        ...
+
+    async def history(self, run_id: str, *, before: int | None = None, limit: int = 100) -> list[Header]:
+        """Return headers of a run, newest first, from the one below sequence number `before` on."""
+        ...
+
+    async def inspect(self, ref: CheckpointRef) -> Inspection:
+        """Return what a checkpoint says without its workflow. Raises `CheckpointNotFoundError`."""
+        ...
+
+    async def delete(self, run_id: str) -> bool:
+        """Delete a run with all that belongs to it; `False` where there was none. Raises `RunBusyError`."""
+        ...
+
+    async def close(self) -> None:
+        """Free what the store holds; a second call does nothing."""
+        ...

@@ -1,0 +1,1 @@
+"""The runtime: opens, claims, drives and closes turns; obeys the engine; calls user code."""

@@ -1,0 +1,286 @@
+"""The actor of a run: the one place where inputs reach the engine and its commands are obeyed.
+
+Inputs are applied one batch at a time to one set of records. While a commit is on its way further deltas gather and
+form the next; what a commit holds back (events, starts) follows when it is safe. Nothing here decides what a run does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Literal, TypeAlias, assert_never
+
+from rehydrate.engine.commands import Command, Commit, EndRun, MergeState, Publish, RouteAgain, StartInvocation
+from rehydrate.engine.inputs import CancelAsked, Input, InvocationFinished, TurnArrived
+from rehydrate.engine.run import Run
+from rehydrate.engine.transition import Step, transition
+from rehydrate.errors import CaptureError, CommitConflictError, RehydrateError, SaveFailedError, StreamStateError
+from rehydrate.model.checkpoint import Status
+from rehydrate.model.events import Event
+from rehydrate.model.records import DoneRecord, Key, Record
+
+from .context import Surroundings
+from .crew import Crew
+from .events import Channel
+from .invocation import route_again
+from .merging import merge_state
+from .owner import hold
+from .saver import LEASE_SECONDS, Ledger, Saver
+
+Durability: TypeAlias = Literal["superstep", "turn", "off"]
+#: How long a finished invocation waits for a commit that takes it along, in seconds.
+TRAILING_SECONDS = 0.05
+#: How long a cancelled run waits for its last commit, in seconds.
+CANCEL_SECONDS = 5.0
+
+
+class Actor:
+    """Drives one turn of one run from its claim to its end."""
+
+    def __init__(
+        self,
+        around: Surroundings,
+        ledger: Ledger,
+        saver: Saver | None,
+        channel: Channel,
+        durability: Durability,
+        max_concurrency: int | None,
+    ) -> None:
+        self.around = around
+        self.run: Run = around.run
+        self.graph = around.outlets.graph_at("")
+        self.ledger = ledger
+        self.saver = saver
+        self.channel = channel
+        self.each_step = saver is not None and durability == "superstep"
+        self.crew = Crew(around, self._arrived, max_concurrency)
+        self.ending: EndRun | None = None
+        self.ended = False
+        self.causes: dict[tuple[str, str], BaseException] = {}
+        self._inbox: list[Input] = []
+        self._delta: dict[Key, Record | None] = {}
+        self._events: list[Event] = []
+        self._unsaved = 0
+        self._later: list[Command] = []
+        self._urgent = False
+        self._committing: asyncio.Task[None] | None = None
+        self._waker: asyncio.Future[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._heart: asyncio.TimerHandle | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._savers: list[asyncio.Future[None]] = []
+
+    def is_driving(self) -> bool:
+        """Tell whether this actor still drives its run; one whose event loop is gone does not."""
+        if self.ended:
+            return False
+        return self._task is None or not (self._task.done() or self._task.get_loop().is_closed())
+
+    def import_all(self) -> None:
+        """Let the claim write every record: the store does not know them under this run id."""
+        self._delta = dict(self.run.records())
+
+    async def claim(self, arrived: TurnArrived) -> None:
+        """Save the turn's input. Raises what the store raises; then nothing has run."""
+        self._apply(transition(self.graph, self.run, [arrived]))
+        await self._flush()
+
+    def start(self) -> asyncio.Task[None]:
+        """Drive the run in a task of its own."""
+        self._task = asyncio.get_running_loop().create_task(self._drive(), name=f"rehydrate run {self.ledger.run_id}")
+        hold(self._task)
+        return self._task
+
+    def post(self, item: Input) -> None:
+        """Tell the run that something happened."""
+        self._arrived(item, None)
+
+    async def take(self, item: Input) -> None:
+        """Tell the run that something happened and wait until that is saved. Raises where the run ends before."""
+        saved: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._savers.append(saved)
+        self.post(item)
+        await saved
+
+    async def save_now(self) -> None:
+        """Save what has gathered. Raises `CaptureError` where this run has no store or does not run."""
+        if self.saver is None or self.ended:
+            raise CaptureError("this run saves nothing now", "Give it a store, and call while the turn runs.")
+        saved: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._savers.append(saved)
+        self._urgent = True
+        self._wake()
+        await saved
+
+    def cancel(self) -> None:
+        """Ask the run to stop at what it has."""
+        if not self.ended and self.ending is None:
+            self.crew.stop("was cancelled")
+            self.post(CancelAsked())
+
+    def _arrived(self, item: Input, cause: BaseException | None) -> None:
+        if cause is not None and not isinstance(item, InvocationFinished):
+            name = getattr(item, "key", None) or f"{getattr(item, 'executor', '')}#{getattr(item, 'activation', '')}"
+            self.causes[(getattr(item, "path", ""), name)] = cause
+        self._inbox.append(item)
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._waker is not None and not self._waker.done():
+            self._waker.set_result(None)
+
+    async def _drive(self) -> None:
+        self._beat()
+        try:
+            await self._loop()
+        finally:
+            self.ended = True
+            for timer in (self._timer, self._heart):
+                if timer is not None:
+                    timer.cancel()
+            self.crew.stop("was stopped with its run")
+            self.channel.close()
+            for saved in self._savers:
+                if not saved.done():
+                    saved.set_exception(StreamStateError("the turn ended first.", "Answer with run(responses=...)."))
+
+    async def _loop(self) -> None:
+        while True:
+            if self._inbox and self.ending is None:
+                inputs, self._inbox = self._inbox, []
+                self._apply(transition(self.graph, self.run, inputs))
+            if self._committing is not None and self._committing.done():
+                finished, self._committing = self._committing, None
+                finished.result()
+            if self._urgent and self._committing is None:
+                if self.crew.is_working():
+                    self._committing = asyncio.get_running_loop().create_task(self._flush())
+                else:
+                    await self._flush()
+                    continue
+            if self.ended:
+                return
+            if not self.channel.has_room():
+                await self.channel.room()
+            if not self._inbox or self.ending is not None:
+                await self._wait()
+
+    async def _wait(self) -> None:
+        self._waker = asyncio.get_running_loop().create_future()
+        if self._committing is not None:
+            self._committing.add_done_callback(lambda _: self._wake())
+        await self._waker
+        self._waker = None
+
+    def _apply(self, step: Step) -> None:
+        """Make a step real in memory and sort its commands into those that wait for the commit and those that do not."""
+        self.run.apply(step.delta)
+        if self.saver is not None:
+            self._delta.update(step.delta)
+        waits = False
+        for command in step.commands:
+            match command:
+                case Commit():
+                    self._urgent = waits = True
+                case Publish():
+                    self._events.extend(command.events)
+                case EndRun():
+                    self.ending = command
+                case StartInvocation() | RouteAgain() | MergeState():
+                    if waits:
+                        self._later.append(command)
+                    else:
+                        self._obey(command)
+                case _:
+                    assert_never(command)
+        if not self._urgent and self._delta and self.each_step and self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(TRAILING_SECONDS, self._overdue)
+
+    def _overdue(self) -> None:
+        self._timer = None
+        self._urgent = True
+        self._wake()
+
+    async def _flush(self) -> None:
+        """Save what has gathered, then publish its events and obey what waited for it."""
+        delta, self._delta = self._delta, {}
+        events, self._events = self._events, []
+        later, self._later = self._later, []
+        savers, self._savers = ([], self._savers) if self._inbox else (self._savers, [])
+        ending = self.ending
+        self._urgent = False
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._unsaved += len(events)
+        if self.saver is None:
+            if ending is not None:
+                self.ledger.next_header(self.run, ending.status, self._unsaved, 0)
+        elif self.each_step or ending is not None or self.saver.lease.claim:
+            await self._save(self.saver, delta, ending)
+        else:
+            self._delta = {**delta, **self._delta}
+        self.channel.publish(events)
+        self.crew.forget(events)
+        for saved in savers:
+            if not saved.done():
+                saved.set_result(None)
+        for command in later:
+            self._obey(command)
+        if ending is not None:
+            self.ended = True
+
+    async def _save(self, saver: Saver, delta: dict[Key, Record | None], ending: EndRun | None) -> None:
+        status = Status.RUNNING if ending is None else ending.status
+        unsaved, self._unsaved = self._unsaved, 0
+        try:
+            await saver.save(self.run, delta, status, unsaved, ends=ending is not None)
+        except (CommitConflictError, asyncio.CancelledError):
+            raise
+        except Exception as error:  # a store of any make
+            if isinstance(error, RehydrateError) and saver.lease.claim:
+                raise
+            raise SaveFailedError(self.ledger.run_id, f"{type(error).__name__}: {error}") from error
+
+    def _obey(self, command: Command) -> None:
+        match command:
+            case StartInvocation():
+                self.crew.begin(command)
+            case RouteAgain():
+                self._route(command)
+            case MergeState():
+                told, cause = merge_state(self.around.codec, self.around.outlets.graph_at(command.path), command)
+                self._arrived(told, cause)
+            case Commit() | Publish() | EndRun():
+                pass
+            case _:
+                assert_never(command)
+
+    def _route(self, command: RouteAgain) -> None:
+        delivery = command.delivery
+        name = f"{delivery.executor}#{delivery.activation}"
+        done = self.run.get(command.path, "unrouted", name)
+        assert isinstance(done, DoneRecord)  # noqa: S101  (the engine found it there)
+        effects, failure = route_again(self.around, command.path, delivery.executor, done)
+        self.post(
+            InvocationFinished(
+                command.path, delivery.executor, delivery.activation, effects, done.instance, failure
+            )
+        )
+
+    def _beat(self) -> None:
+        """Renew the lease at a third of it, as long as the turn lasts."""
+        saver = self.saver
+        if saver is None:
+            return
+        self._heart = asyncio.get_running_loop().call_later(LEASE_SECONDS / 3, self._renew, saver)
+
+    def _renew(self, saver: Saver) -> None:
+        task = asyncio.get_running_loop().create_task(saver.renew())
+        task.add_done_callback(self._renewed)
+        self._beat()
+
+    def _renewed(self, task: asyncio.Task[None]) -> None:
+        """A lost lease shows at the next commit, which names its epoch; so its error is only taken note of here."""
+        if not task.cancelled():
+            task.exception()
+

@@ -1,0 +1,198 @@
+"""A call: the arguments of `run`, taken apart by the resume table, before anything is loaded.
+
+Which arguments go together is data here; what each row then does is in `opening`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Literal, TypeAlias
+
+from rehydrate.codecs import ValueCodec
+from rehydrate.engine.inputs import OnPending, OnUnfinished
+from rehydrate.errors import NoStoreError, NotStorableError, WrongCallError
+from rehydrate.graph.definition import Definition
+from rehydrate.ids import check_id
+from rehydrate.model.sealed import Sealed
+from rehydrate.ports import CheckpointStorage
+
+from .actor import Durability
+from .checkpoint import WorkflowCheckpoint
+from .result import WorkflowRunResult
+
+LATEST = "latest"
+#: An id, a checkpoint, a result (which stands for its checkpoint), or `"latest"`.
+CheckpointArgument: TypeAlias = str | WorkflowCheckpoint | WorkflowRunResult | None
+
+
+class Row(Enum):
+    """The rows of the resume table that can be carried out."""
+
+    NEW_RUN = "message"
+    CONTINUE = "checkpoint"
+    ANSWER = "checkpoint and answers"
+    NEW_TURN = "message and checkpoint"
+    ANSWER_AND_NEW_TURN = "message, checkpoint and answers"
+    FIND_AND_ANSWER = "answers"
+
+
+#: (message, checkpoint, answers) -> row; the two that are missing are wrong calls.
+ROWS: dict[tuple[bool, bool, bool], Row] = {
+    (True, False, False): Row.NEW_RUN,
+    (False, True, False): Row.CONTINUE,
+    (False, True, True): Row.ANSWER,
+    (True, True, False): Row.NEW_TURN,
+    (True, True, True): Row.ANSWER_AND_NEW_TURN,
+    (False, False, True): Row.FIND_AND_ANSWER,
+}
+#: Rows that take `on_pending` and `on_unfinished`.
+POLICY_ROWS = frozenset({Row.ANSWER, Row.NEW_TURN, Row.ANSWER_AND_NEW_TURN, Row.FIND_AND_ANSWER})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """The arguments of one call, as they were given."""
+
+    message: object = None
+    run_id: str | None = None
+    checkpoint: CheckpointArgument = None
+    responses: Mapping[str, object] = field(default_factory=dict[str, object])
+    run_args: object = None
+    resources: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    idempotency_key: str | None = None
+    on_pending: OnPending | None = None
+    on_unfinished: OnUnfinished = "finish"
+    durability: Durability = "superstep"
+    fork: bool = False
+    takeover: bool = False
+    store: CheckpointStorage | None = None
+
+    @property
+    def row(self) -> Row:
+        """The row of the table. Raises `WrongCallError` for a combination that has none."""
+        given = (self.message is not None, self.checkpoint is not None, bool(self.responses))
+        row = ROWS.get(given)
+        if row is not None:
+            return row
+        if given[0]:
+            raise WrongCallError(
+                "a message and answers were given without the checkpoint they belong to.",
+                'Name the checkpoint, or pass checkpoint="latest" with its run_id.',
+            )
+        raise WrongCallError(
+            "neither a message, nor a checkpoint, nor answers were given.",
+            "Pass a message (a new run), checkpoint= (continue), checkpoint= and responses= (answer), or a message and"
+            " checkpoint= (a new turn), with or without responses=.",
+        )
+
+    @property
+    def is_latest(self) -> bool:
+        """True for `checkpoint="latest"`."""
+        return isinstance(self.checkpoint, str) and self.checkpoint == LATEST
+
+    def check(self) -> Row:
+        """Return the row, after everything that can be checked without loading. Raises `CallError`s."""
+        row = self.row
+        if self.run_id is not None:
+            check_id(self.run_id, "run id")
+        if self.idempotency_key is not None:
+            check_id(self.idempotency_key, "idempotency key")
+        self._check_choices()
+        self._check_store(row)
+        if row not in POLICY_ROWS and (self.on_pending not in (None, "keep") or self.on_unfinished != "finish"):
+            raise WrongCallError(
+                f"on_pending and on_unfinished mean nothing for a call with {row.value} only.",
+                "Leave them out, or bring a message or answers with the checkpoint.",
+            )
+        if self.is_latest and self.run_id is None and not self.fork:
+            raise WrongCallError('checkpoint="latest" was given without run_id.', "Pass run_id= of the run.")
+        if self.fork and self.checkpoint is None:
+            raise WrongCallError("fork=True was given without a checkpoint.", "Name the checkpoint to copy.")
+        if self.fork and self.is_latest and self.run_id is None:
+            raise WrongCallError('fork=True with "latest" needs the source\'s run_id.', "Pass run_id= of the source.")
+        return row
+
+    def _check_choices(self) -> None:
+        for name, value, choices in (
+            ("on_pending", self.on_pending, (None, "keep", "cancel", "reject")),
+            ("on_unfinished", self.on_unfinished, ("finish", "discard", "reject")),
+            ("durability", self.durability, ("superstep", "turn", "off")),
+        ):
+            if value not in choices:
+                allowed = ", ".join(repr(choice) for choice in choices if choice)
+                raise WrongCallError(f"{name}={value!r} is not known.", f"Use one of {allowed}.")
+
+    def _check_store(self, row: Row) -> None:
+        if self.idempotency_key is not None:
+            if self.store is None:
+                raise NoStoreError("idempotency_key")
+            if self.durability == "off":
+                raise WrongCallError(
+                    'durability="off" saves nothing, so idempotency_key cannot be kept.', "Leave one of them out."
+                )
+        if self.store is not None:
+            return
+        if isinstance(self.checkpoint, str):
+            raise NoStoreError(f"checkpoint={self.checkpoint!r:.60}")
+        if row is Row.FIND_AND_ANSWER:
+            raise NoStoreError("finding the run of answers")
+
+    @property
+    def checkpoint_object(self) -> WorkflowCheckpoint | None:
+        """The checkpoint, where an object was given."""
+        if isinstance(self.checkpoint, WorkflowRunResult):
+            return self.checkpoint.checkpoint
+        return self.checkpoint if isinstance(self.checkpoint, WorkflowCheckpoint) else None
+
+    @property
+    def base(self) -> str | None:
+        """The checkpoint id that the call names; `None` for `"latest"` and none."""
+        found = self.checkpoint_object
+        if found is not None:
+            return found.checkpoint_id
+        return None if self.is_latest or self.checkpoint is None else str(self.checkpoint)
+
+
+@dataclass(frozen=True)
+class SealedCall:
+    """A call's input in bytes, and the digest by which the same call again is known."""
+
+    message: Sealed | None
+    run_args: Sealed | None
+    digest: str
+
+
+def seal_call(call: Call, codec: ValueCodec, graph: Definition) -> SealedCall:
+    """Seal what a call brings. Raises `NotStorableError`."""
+    message = None if call.message is None else codec.seal(call.message)
+    run_args = None if call.run_args is None else codec.seal(call.run_args)
+    answers = [(request_id, _seal_answer(codec, call.responses[request_id])) for request_id in sorted(call.responses)]
+    digest = hashlib.sha256()
+    facts: list[tuple[str, bytes]] = [("workflow", graph.name.encode())]
+    if message is not None:
+        facts.append((f"message {message.type}", message.data))
+    if run_args is not None:
+        facts.append((f"run_args {run_args.type}", run_args.data))
+    facts += [(f"answer {request_id} {value.type}", value.data) for request_id, value in answers]
+    facts += [
+        ("run_id", (call.run_id or "").encode()),
+        ("on_pending", (call.on_pending or "").encode()),
+        ("on_unfinished", call.on_unfinished.encode()),
+        ("fork", b"1" if call.fork else b""),
+    ]
+    for name, data in facts:
+        label = name.encode()
+        digest.update(len(label).to_bytes(4, "big") + label + len(data).to_bytes(8, "big") + data)
+    return SealedCall(message, run_args, digest.hexdigest())
+
+
+
+def _seal_answer(codec: ValueCodec, value: object) -> Sealed:
+    """Seal an answer for the digest; one that cannot be stored fits no request and is refused when it is checked."""
+    try:
+        return codec.seal(value)
+    except NotStorableError:
+        return Sealed("", b"")

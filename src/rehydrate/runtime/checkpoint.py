@@ -1,0 +1,148 @@
+"""`WorkflowCheckpoint`: a run at one commit as an object in memory.
+
+It shares the frozen records and can be read without the workflow. It never runs anything and never changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from types import MappingProxyType
+
+import msgspec
+
+from rehydrate.codecs import plain
+from rehydrate.codecs.checkpoints import (
+    checked_digests,
+    decode_checkpoint,
+    digest_sum,
+    encode_checkpoint,
+    record_digest,
+)
+from rehydrate.codecs.records import decode_records, encode_record
+from rehydrate.engine import reading
+from rehydrate.engine.invariants import check_run
+from rehydrate.engine.run import Run
+from rehydrate.errors import InconsistentRunError
+from rehydrate.ids import join_slot, scope_of
+from rehydrate.model.checkpoint import Header, Status, key_text
+from rehydrate.model.plain import Plain
+from rehydrate.model.records import InstanceRecord, RunRecord, StateRecord
+
+from .state_view import committed_parts
+from .subtree import subtree
+
+
+class WorkflowCheckpoint:
+    """A run at one commit. `records` are its live records; reading them changes nothing."""
+
+    def __init__(self, header: Header, records: Run, digests: dict[str, int] | None = None) -> None:
+        self.header = header
+        self.records = records
+        #: Each record's digest, where the checkpoint was read from bytes.
+        self.digests: dict[str, int] | None = digests
+
+    @property
+    def checkpoint_id(self) -> str:
+        """The checkpoint's id."""
+        return self.header.checkpoint_id
+
+    @property
+    def run_id(self) -> str:
+        """The run's id."""
+        return self.header.run_id
+
+    @property
+    def workflow_name(self) -> str:
+        """The workflow's name."""
+        return self.header.workflow
+
+    @property
+    def previous_checkpoint_id(self) -> str | None:
+        """The checkpoint before this one."""
+        return self.header.previous_checkpoint_id
+
+    @property
+    def status(self) -> Status:
+        """How the run stood."""
+        return self.header.status
+
+    @property
+    def legacy(self) -> bool:
+        """True for one that an importer made: its sub-workflows' inner state may be missing."""
+        record = self.records.get("", "run", "")
+        return isinstance(record, RunRecord) and record.legacy
+
+    @cached_property
+    def state(self) -> Mapping[str, Plain]:
+        """The root's state in plain values."""
+        found: dict[str, Plain] = {}
+        for key, record in self.records.table("", "state").items():
+            if isinstance(record, StateRecord) and record.value is not None:
+                found[key] = plain(record.value.data)
+            else:
+                found[key] = self._list(key)
+        return MappingProxyType(found)
+
+    def _list(self, key: str) -> Plain:
+        parts = committed_parts(self.records, "", key)
+        count = sum(part.count for part in parts)
+        header = b"\xdd" + count.to_bytes(4, "big")
+        return plain(header + b"".join(part.data for part in parts))
+
+    @cached_property
+    def pending_request_ids(self) -> tuple[str, ...]:
+        """The ids of the open requests at every depth."""
+        return tuple(opened.request_id for opened in reading.open_requests(self.records))
+
+    @cached_property
+    def executor_states(self) -> Mapping[str, Mapping[str, object]]:
+        """What executors keep, by id: saved instance state in plain values; of a sub-workflow's executor
+        `{"sub_workflow_checkpoint": {number: WorkflowCheckpoint}}`, a view of the flat records."""
+        found: dict[str, Mapping[str, object]] = {}
+        for executor_id, record in self.records.table("", "instance").items():
+            if isinstance(record, InstanceRecord):
+                value = plain(record.value.data)
+                found[executor_id] = value if isinstance(value, dict) else {"state": value}
+        below: dict[str, dict[int, WorkflowCheckpoint]] = {}
+        for segment in self.records.table("", "scope"):
+            executor_id, number = scope_of(segment)
+            below.setdefault(executor_id, {})[number] = self._below(segment)
+        for executor_id, scopes in below.items():
+            found[executor_id] = {"sub_workflow_checkpoint": dict(sorted(scopes.items()))}
+        return MappingProxyType(found)
+
+    def _below(self, segment: str) -> WorkflowCheckpoint:
+        """Return a scope of the root as a checkpoint of its own."""
+        records = subtree(self.records, join_slot("", segment))
+        header = msgspec.structs.replace(self.header, pending=records.total("request"), records=0, digest=bytes(32))
+        return WorkflowCheckpoint(header, records)
+
+    def encoded(self) -> tuple[Header, dict[str, bytes]]:
+        """Return the header, with the record sum, and every record's bytes, as a store keeps them."""
+        records = {key_text(key): encode_record(record) for key, record in self.records.records()}
+        digest = digest_sum(record_digest(key, data) for key, data in records.items())
+        return msgspec.structs.replace(self.header, records=len(records), digest=digest), records
+
+    def to_bytes(self) -> bytes:
+        """Return the whole checkpoint as one piece of bytes, for `from_bytes`."""
+        return encode_checkpoint(*self.encoded())
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> WorkflowCheckpoint:
+        """Return the checkpoint of `to_bytes`. Raises `CheckpointCorruptError`, `CheckpointFormatError` or
+        `InconsistentRunError`."""
+        return restored(*decode_checkpoint(data))
+
+    def __repr__(self) -> str:
+        return f"WorkflowCheckpoint({self.checkpoint_id!r}, run_id={self.run_id!r}, status={self.status.value})"
+
+
+def restored(header: Header, records: dict[str, bytes]) -> WorkflowCheckpoint:
+    """Return a checkpoint from what a store gave; the records are checked to fit together."""
+    digests = checked_digests(header, records)
+    run = Run(decode_records(records))
+    violations = check_run(run)
+    if violations:
+        raise InconsistentRunError(tuple(violations))
+    return WorkflowCheckpoint(header, run, digests)

@@ -1,0 +1,259 @@
+"""The context of one invocation: records what its handler does, and shows it its run.
+
+Effects are sealed and checked at the handler's line and given back as one value when it ends; after that every call
+raises. It must not touch anything that is shared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, cast
+
+from rehydrate.codecs import ValueCodec, type_name
+from rehydrate.engine.commands import StartInvocation
+from rehydrate.engine.run import Run
+from rehydrate.errors import ClosedContextError, EffectError, SendTypeError
+from rehydrate.graph.context import DONE, WorkflowContext
+from rehydrate.graph.definition import LIST_REDUCERS, Definition
+from rehydrate.graph.executor import Executor
+from rehydrate.graph.hints import describe, matches
+from rehydrate.ids import check_key, outer_id
+from rehydrate.model.effects import Ask, Effect, Output, Send, SetState, UpdateState
+from rehydrate.model.events import Emitted, Event
+from rehydrate.model.records import TurnRecord
+from rehydrate.model.sealed import Items, Sealed
+
+from .outlets import Outlet, Outlets
+from .resources import Resources
+from .state_view import MISSING, ChainWrites, read_state
+
+
+class Surroundings:
+    """What all invocations of one turn share; nothing of it is changed by them."""
+
+    __slots__ = ("birth", "codec", "emit", "outlets", "resources", "run", "run_id")
+
+    def __init__(
+        self,
+        run: Run,
+        run_id: str,
+        birth: str,
+        codec: ValueCodec,
+        outlets: Outlets,
+        resources: Resources,
+        emit: Callable[[Event], None],
+    ) -> None:
+        self.run = run
+        self.run_id = run_id
+        self.birth = birth
+        self.codec = codec
+        self.outlets = outlets
+        self.resources = resources
+        self.emit = emit
+
+    @property
+    def run_args(self) -> Sealed | None:
+        """The run arguments of the newest turn."""
+        turn = self.run.get("", "turn", "")
+        return turn.run_args if isinstance(turn, TurnRecord) else None
+
+
+class InvocationContext(WorkflowContext[Any, Any]):
+    """See `WorkflowContext`; `sends` and `yields` are what the handler declared."""
+
+    __slots__ = (
+        "_around", "_asked", "_chain", "_closed", "_graph", "_outlet", "_own", "_start", "effects", "executor",
+        "messages", "sends", "yields",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        around: Surroundings,
+        start: StartInvocation,
+        executor: Executor,
+        declared: tuple[tuple[object, ...], tuple[object, ...]],
+        chain: ChainWrites,
+    ) -> None:
+        self._around = around
+        self._start = start
+        self._graph: Definition = around.outlets.graph_at(start.path)
+        self._outlet: Outlet = around.outlets.at(self._graph, start.delivery.executor)
+        self._chain = chain
+        self._own: ChainWrites | None = None
+        self._asked = 0
+        self._closed = ""
+        self.executor = executor
+        self.sends, self.yields = declared
+        self.effects: list[Effect] = []
+        #: What was sent, beside its effect, so that routing needs no second copy.
+        self.messages: list[object] = []
+
+    def close(self, why: str) -> None:
+        """End the invocation: every call from now on raises and nothing more is recorded."""
+        self._closed = why
+
+    @property
+    def where(self) -> str:
+        """Name this executor with its path."""
+        path = self._start.path
+        return f"{path}/{self.executor_id}" if path else self.executor_id
+
+    @property
+    def run_id(self) -> str:
+        """The run."""
+        return self._around.run_id
+
+    @property
+    def path(self) -> str:
+        """The scope."""
+        return self._start.path
+
+    @property
+    def executor_id(self) -> str:
+        """The executor."""
+        return self._start.delivery.executor
+
+    @property
+    def superstep(self) -> int:
+        """The superstep."""
+        return self._start.superstep
+
+    @property
+    def attempt(self) -> int:
+        """The number of this attempt, from 1."""
+        delivery = self._start.delivery
+        record = self._around.run.get(self.path, "attempt", f"{delivery.executor}#{delivery.activation}")
+        return 1 + cast("int", getattr(record, "lost", 0))
+
+    @property
+    def effect_key(self) -> str:
+        """A key for outside systems, the same for every attempt."""
+        delivery = self._start.delivery
+        return outer_id(self._around.birth, f"effect {self.path}/{delivery.executor}#{delivery.activation}")
+
+    @property
+    def run_args(self) -> Any:
+        """The run arguments of the turn, as a fresh copy."""
+        sealed = self._around.run_args
+        return None if sealed is None else self._around.codec.open(sealed)
+
+    @property
+    def resources(self) -> Mapping[str, Any]:
+        """The live objects of this call."""
+        return self._around.resources
+
+    def send_message(self, message: object, target_id: str | None = None) -> Awaitable[None]:
+        """Send along the edges."""
+        self._check_open("send_message")
+        self._check_declared(message, self.sends, "send", "sends")
+        self._outlet.check_send(message, target_id, self.where)
+        sealed = self._around.codec.seal(message)
+        self.effects.append(Send(sealed, None, target_id))
+        self.messages.append(message)
+        return DONE
+
+    def yield_output(self, value: object) -> Awaitable[None]:
+        """Give a value out of the workflow."""
+        self._check_open("yield_output")
+        self._check_declared(value, self.yields, "yield", "yields")
+        beyond = self._around.outlets.beyond(self.path)
+        if beyond is not None:
+            beyond.check_send(value, None, f"{self.where} (forwarded by {beyond.executor_id!r})")
+        sealed = self._around.codec.seal(value)
+        self.effects.append(Output(sealed, () if beyond is None else None))
+        self.messages.append(value)
+        return DONE
+
+    def request_info(self, data: object, *, response_type: object) -> Awaitable[None]:
+        """Ask the outside."""
+        self._check_open("request_info")
+        spec = self.executor.response_handler_for(data, response_type)
+        sealed = self._around.codec.seal(data)
+        self.effects.append(Ask(self._asked, sealed, type_name(response_type), spec.name))
+        self._asked += 1
+        return DONE
+
+    def emit(self, data: object) -> Awaitable[None]:
+        """Stream progress; it is not kept."""
+        self._check_open("emit")
+        delivery = self._start.delivery
+        self._around.emit(
+            Emitted(
+                run_id=self.run_id,
+                path=self.path,
+                executor_id=delivery.executor,
+                superstep=self.superstep,
+                activation=delivery.activation,
+                live=True,
+                data=data,
+            )
+        )
+        return DONE
+
+    def get_state(self, key: str, default: object = None, *, start: int | None = None) -> Any:
+        """Return a fresh copy of a state value, or `default`."""
+        self._check_open("get_state")
+        writes = [*self._chain.get(key, ()), *(self._own.get(key, ()) if self._own else ())]
+        around = self._around
+        value = read_state(around.codec, around.run, self.path, key, writes, self._graph.reducers.get(key), start)
+        return default if value is MISSING else value
+
+    def set_state(self, key: str, value: object) -> Awaitable[None]:
+        """Replace a state value as a whole."""
+        self._check_open("set_state")
+        check_key(key, "state key")
+        reducer = self._graph.reducers.get(key)
+        if reducer is None or reducer.name not in LIST_REDUCERS:
+            self._write(SetState(key, self._around.codec.seal(value)))
+            return DONE
+        if not isinstance(value, list):
+            problem = f"state key {key!r} grows by {reducer.name!r} and cannot be a {type(value).__name__}"
+            raise EffectError(self.where, problem, "Set it to a list.")
+        self._write(SetState(key, Items(*self._around.codec.seal_items(cast("list[object]", value)))))
+        return DONE
+
+    def update_state(self, key: str, value: object) -> Awaitable[None]:
+        """Contribute through the key's reducer."""
+        self._check_open("update_state")
+        reducer = self._graph.reducers.get(key)
+        if reducer is None:
+            problem = f"state key {key!r} has no reducer"
+            raise EffectError(self.where, problem, f"Declare one: WorkflowBuilder(reducers={{{key!r}: append}}).")
+        if reducer.name == "append":
+            self._write(UpdateState(key, Items(*self._around.codec.seal_items([value]))))
+        elif reducer.name == "extend":
+            if not isinstance(value, list | tuple):
+                problem = f"state key {key!r} is extended by a {type(value).__name__}"
+                raise EffectError(self.where, problem, "Pass a list.")
+            elements = list(cast("list[object]", value))
+            self._write(UpdateState(key, Items(*self._around.codec.seal_items(elements))))
+        else:
+            self._write(UpdateState(key, self._around.codec.seal(value)))
+        return DONE
+
+    def delete_state(self, key: str) -> Awaitable[None]:
+        """Remove a state value."""
+        self._check_open("delete_state")
+        self._write(SetState(key, None))
+        return DONE
+
+    def _write(self, effect: SetState | UpdateState) -> None:
+        if self._own is None:
+            self._own = {}
+        self._own.setdefault(effect.key, []).append(effect)
+        self.effects.append(effect)
+
+    def _check_open(self, call: str) -> None:
+        if self._closed:
+            problem = f"{call} was called after the invocation {self._closed}"
+            raise ClosedContextError(self.where, problem, "Await everything that uses the context before the handler returns.")
+
+    def _check_declared(self, value: object, hints: tuple[object, ...], verb: str, argument: str) -> None:
+        if type(value) in hints or any(matches(value, hint) for hint in hints):
+            return
+        declared = " or ".join(describe(hint) for hint in hints) or "nothing"
+        raise SendTypeError(
+            self.where,
+            f"its handler may {verb} {declared}, not {type(value).__name__}",
+            f"Name the type in WorkflowContext[...] or in @handler({argument}=...).",
+        )

@@ -1,0 +1,158 @@
+"""The invocations that run now: their tasks, the instances of executors, and what chains have written.
+
+All of it can be made again from the records. It tells the actor what finished or broke and decides nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import cast
+
+from rehydrate.engine.commands import StartInvocation
+from rehydrate.engine.inputs import Input, InvocationFinished
+from rehydrate.graph.executor import Executor
+from rehydrate.model.effects import SetState, UpdateState
+from rehydrate.model.events import Event, ScopeEnded
+from rehydrate.model.records import DoneRecord
+from rehydrate.model.sealed import Sealed
+
+from .context import Surroundings
+from .events import started
+from .invocation import Invocation, broken, make_instance
+from .state_view import ChainWrites
+
+Tell = Callable[[Input, BaseException | None], None]
+
+
+class _Chain:
+    """What one executor has written so far in a superstep of a scope, and its newest saved instance state."""
+
+    __slots__ = ("instance", "next", "superstep", "writes")
+
+    def __init__(self, superstep: int, following: int) -> None:
+        self.superstep = superstep
+        self.next = following
+        self.writes: ChainWrites = {}
+        self.instance: Sealed | None = None
+
+    def add(self, activation: int, done: DoneRecord | InvocationFinished) -> None:
+        """Take in the next finished invocation."""
+        self.next = activation + 1
+        if done.instance is not None:
+            self.instance = done.instance
+        for effect in done.effects:
+            if isinstance(effect, SetState | UpdateState):
+                self.writes.setdefault(effect.key, []).append(effect)
+
+
+class Crew:
+    """Starts invocations and tells what became of them."""
+
+    def __init__(self, around: Surroundings, tell: Tell, max_concurrency: int | None) -> None:
+        self.around = around
+        self._tell = tell
+        self._slots = asyncio.Semaphore(max_concurrency) if max_concurrency else None
+        self._tasks: dict[asyncio.Task[None], Invocation | None] = {}
+        self._chains: dict[str, dict[str, _Chain]] = {}
+        self._instances: dict[str, dict[str, Executor]] = {}
+        self._stopped = False
+
+    def is_working(self) -> bool:
+        """Tell whether any invocation runs."""
+        return bool(self._tasks)
+
+    def begin(self, start: StartInvocation) -> None:
+        """Start an invocation in a task of its own."""
+        if self._stopped:
+            return
+        self._tasks[asyncio.get_running_loop().create_task(self._invoke(start))] = None
+
+    def stop(self, why: str) -> None:
+        """Stop all invocations: their contexts are closed at once, whatever the handlers make of it."""
+        self._stopped = True
+        for task, invocation in list(self._tasks.items()):
+            if invocation is not None and invocation.context is not None:
+                invocation.context.close(why)
+            task.cancel()
+
+    async def _invoke(self, start: StartInvocation) -> None:
+        task = cast("asyncio.Task[None]", asyncio.current_task())
+        try:
+            if self._slots is None:
+                await self._run(start, task)
+                return
+            async with self._slots:
+                await self._run(start, task)
+        finally:
+            self._tasks.pop(task, None)
+
+    async def _run(self, start: StartInvocation, task: asyncio.Task[None]) -> None:
+        delivery = start.delivery
+        try:
+            chain = self._chain(start)
+            executor = await self._executor(start, chain)
+            invocation = Invocation(self.around, start, executor, chain.writes)
+            self._tasks[task] = invocation
+            self.around.emit(started(start.path, delivery.executor, start.superstep, delivery.activation))
+            finished = await invocation.run()
+        except asyncio.CancelledError as error:
+            if self._stopped:
+                raise
+            self._break(start, error)
+            return
+        except Exception as error:  # user code
+            self._break(start, error)
+            return
+        if self._stopped:
+            return
+        chain.add(delivery.activation, finished)
+        self._tell(finished, None)
+
+    def _break(self, start: StartInvocation, error: BaseException) -> None:
+        """Throw the failed attempt's instance away; the next starts from the record."""
+        self._instances.get(start.path, {}).pop(start.delivery.executor, None)
+        if not self._stopped:
+            self._tell(broken(start, error), error)
+
+    def _chain(self, start: StartInvocation) -> _Chain:
+        """Return the chain that an invocation is part of, read from the records where this process did not see it."""
+        delivery = start.delivery
+        mine = self._chains.setdefault(start.path, {})
+        chain = mine.get(delivery.executor)
+        if chain is not None and chain.superstep == start.superstep and chain.next == delivery.activation:
+            return chain
+        chain = mine[delivery.executor] = _Chain(start.superstep, delivery.activation)
+        finished: list[tuple[int, DoneRecord]] = []
+        activation = delivery.activation - 1
+        run = self.around.run
+        while activation > 0:
+            name = f"{delivery.executor}#{activation}"
+            done = run.get(start.path, "done", name) or run.get(start.path, "unrouted", name)
+            if not isinstance(done, DoneRecord):
+                break
+            finished.append((activation, done))
+            activation -= 1
+        for number, done in reversed(finished):
+            chain.add(number, done)
+        return chain
+
+    async def _executor(self, start: StartInvocation, chain: _Chain) -> Executor:
+        """Return what handles the message: the shared prototype, or the scope's own instance of it."""
+        executor_id = start.delivery.executor
+        prototype = self.around.outlets.graph_at(start.path).executors[executor_id]
+        if not prototype.has_instance_state:
+            return prototype
+        mine = self._instances.setdefault(start.path, {})
+        instance = mine.get(executor_id)
+        if instance is None:
+            instance = await make_instance(self.around, self.around.run, prototype, start, chain.instance)
+            mine[executor_id] = instance
+        return instance
+
+    def forget(self, events: Sequence[Event]) -> None:
+        """Let go of what belongs to scopes that have ended."""
+        for event in events:
+            if isinstance(event, ScopeEnded):
+                self._instances.pop(event.path, None)
+                self._chains.pop(event.path, None)

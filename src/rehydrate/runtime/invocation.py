@@ -1,0 +1,194 @@
+"""One invocation: an executor handles one message, and what it did comes back as one value.
+
+User code runs here and in `merging`, nowhere else. Nothing here changes the run.
+"""
+
+from __future__ import annotations
+
+import inspect
+import traceback
+from collections.abc import Awaitable, Callable
+from typing import cast
+
+from rehydrate.codecs import ValueCodec
+from rehydrate.engine.commands import StartInvocation
+from rehydrate.engine.inputs import InvocationBroken, InvocationFinished
+from rehydrate.engine.run import Run
+from rehydrate.errors import NoHandlerError, PredicateError, SaveHookError
+from rehydrate.graph.executor import Executor
+from rehydrate.graph.handlers import HandlerSpec, ResponseHandlerSpec
+from rehydrate.model.effects import Effect, Failure, FailureKind, Output, Send
+from rehydrate.model.records import DoneRecord, InstanceRecord, Payload
+from rehydrate.model.sealed import Listed, Sealed
+
+from .context import InvocationContext, Surroundings
+from .state_view import ChainWrites
+
+
+def open_payload(codec: ValueCodec, payload: Payload) -> object:
+    """Return a message as a handler gets it: a fresh copy, or a list of them."""
+    if isinstance(payload, Listed):
+        return [codec.open(item) for item in payload.items]
+    return codec.open(payload)
+
+
+class Invocation:
+    """One attempt of one executor at one message."""
+
+    __slots__ = ("_answer", "_message", "_spec", "around", "chain", "context", "executor", "start")
+
+    def __init__(self, around: Surroundings, start: StartInvocation, executor: Executor, chain: ChainWrites) -> None:
+        self.around = around
+        self.start = start
+        self.executor = executor
+        self.chain = chain
+        self.context: InvocationContext | None = None
+
+    async def run(self) -> InvocationFinished:
+        """Call the handler and return its effects, routed. Raises what the handler raises."""
+        delivery = self.start.delivery
+        message = open_payload(self.around.codec, self.start.payloads[0])
+        if delivery.kind == "answer":
+            spec: HandlerSpec | ResponseHandlerSpec = response_handler_named(self.executor, delivery.handler)
+            data = open_payload(self.around.codec, self.start.payloads[1])
+            arguments: tuple[object, ...] = (data, message)
+        else:
+            spec = self._handler(message)
+            arguments = (message,)
+        context = self.context = InvocationContext(
+            self.around, self.start, self.executor, declared_effects(spec, self.around, self.start), self.chain
+        )
+        function = cast("Callable[..., Awaitable[object]]", getattr(self.executor, spec.name))
+        try:
+            returned = await (function(*arguments, context) if spec.takes_context else function(*arguments))
+            if returned is not None:
+                self._take_returned(context, returned)
+        finally:
+            context.close("had ended")
+        instance = await save_instance(self.around.codec, self.executor, context.where)
+        effects, failure = route_effects(self.around, self.start.path, delivery.executor, context)
+        return InvocationFinished(self.start.path, delivery.executor, delivery.activation, effects, instance, failure)
+
+    def _handler(self, message: object) -> HandlerSpec:
+        spec = self.executor.handler_for(message)
+        if spec is None:
+            path = self.start.path
+            where = f"{path}/{self.executor.id}" if path else self.executor.id
+            raise NoHandlerError(where, f"a message of type {type(message).__name__}")
+        return spec
+
+    def _take_returned(self, context: InvocationContext, returned: object) -> None:
+        """What a function executor returns is sent on, or yielded where it has no outgoing edge."""
+        graph = self.around.outlets.graph_at(self.start.path)
+        if self.start.delivery.executor in graph.forwards_messages:
+            context.send_message(returned)
+        else:
+            context.yield_output(returned)
+
+
+def declared_effects(
+    spec: HandlerSpec | ResponseHandlerSpec, around: Surroundings, start: StartInvocation
+) -> tuple[tuple[object, ...], tuple[object, ...]]:
+    """Return what a handler may send and yield; what a function returns counts for where it goes."""
+    returns = spec.returns if isinstance(spec, HandlerSpec) else ()
+    if not returns:
+        return spec.sends, spec.yields
+    graph = around.outlets.graph_at(start.path)
+    if start.delivery.executor in graph.forwards_messages:
+        return spec.sends + returns, spec.yields
+    return spec.sends, spec.yields + returns
+
+
+def response_handler_named(executor: Executor, name: str) -> ResponseHandlerSpec:
+    """Return the response handler that was chosen when the request was made."""
+    for spec in executor.response_handlers:
+        if spec.name == name:
+            return spec
+    raise NoHandlerError(executor.id, f"an answer that {name!r} was to take")
+
+
+def route_effects(
+    around: Surroundings, path: str, executor_id: str, context: InvocationContext
+) -> tuple[tuple[Effect, ...], Failure | None]:
+    """Decide where each message goes; where a condition raises, that one and the rest stay undecided."""
+    return _route(around, path, executor_id, context.effects, context.messages)
+
+
+def route_again(
+    around: Surroundings, path: str, executor_id: str, done: DoneRecord
+) -> tuple[tuple[Effect, ...], Failure | None]:
+    """Decide what was left undecided by a condition that raised."""
+    messages = [around.codec.open(effect.value) for effect in done.effects if isinstance(effect, Send | Output)]
+    return _route(around, path, executor_id, list(done.effects), messages)
+
+
+def _route(
+    around: Surroundings, path: str, executor_id: str, effects: list[Effect], messages: list[object]
+) -> tuple[tuple[Effect, ...], Failure | None]:
+    outlets = around.outlets
+    own = outlets.at(outlets.graph_at(path), executor_id)
+    rest = iter(messages)
+    for index, effect in enumerate(effects):
+        if not isinstance(effect, Send | Output):
+            continue
+        message = next(rest)
+        if effect.routes is not None:
+            continue
+        outlet = own if isinstance(effect, Send) else outlets.beyond(path)
+        target = effect.target if isinstance(effect, Send) else None
+        try:
+            routes = outlet.route(message, effect.value, target) if outlet is not None else ()
+        except PredicateError as error:
+            return tuple(effects), failure_of(error, "routing")
+        effects[index] = (
+            Send(effect.value, routes, target) if isinstance(effect, Send) else Output(effect.value, routes)
+        )
+    return tuple(effects), None
+
+
+async def save_instance(codec: ValueCodec, executor: Executor, where: str) -> Sealed | None:
+    """Call the save hook of an executor that has instance state. Raises `SaveHookError`."""
+    if not executor.has_instance_state:
+        return None
+    try:
+        given: object = executor.on_checkpoint_save()
+        if inspect.isawaitable(given):
+            given = await given
+    except Exception as error:  # user code
+        raise SaveHookError(where, "on_checkpoint_save", f"{type(error).__name__}: {error}") from error
+    if not isinstance(given, dict) or not all(isinstance(key, str) for key in cast("dict[object, object]", given)):
+        raise SaveHookError(where, "on_checkpoint_save", f"it returned {type(given).__name__}, not a dict with string keys")
+    return codec.seal(cast("object", given))
+
+
+async def make_instance(
+    around: Surroundings, run: Run, prototype: Executor, start: StartInvocation, before: Sealed | None
+) -> Executor:
+    """Return a new instance for a scope, restored from its newest record. Raises `SaveHookError`."""
+    instance = prototype.new_instance()
+    sealed = before
+    if sealed is None:
+        record = run.get(start.path, "instance", start.delivery.executor)
+        sealed = record.value if isinstance(record, InstanceRecord) else None
+    if sealed is None:
+        return instance
+    where = f"{start.path}/{prototype.id}" if start.path else prototype.id
+    try:
+        given: object = instance.on_checkpoint_restore(cast("dict[str, object]", around.codec.open(sealed)))
+        if inspect.isawaitable(given):
+            await given
+    except Exception as error:  # user code
+        raise SaveHookError(where, "on_checkpoint_restore", f"{type(error).__name__}: {error}") from error
+    return instance
+
+
+def broken(start: StartInvocation, error: BaseException) -> InvocationBroken:
+    """Return what the engine is told of a handler that raised."""
+    delivery = start.delivery
+    return InvocationBroken(start.path, delivery.executor, delivery.activation, failure_of(error, "handler"))
+
+
+def failure_of(error: BaseException, kind: FailureKind) -> Failure:
+    """Return an exception as it is recorded."""
+    trace = "".join(traceback.format_exception(error, limit=-8))
+    return Failure(kind, type(error).__name__, str(error)[:2000], trace[-8000:])

@@ -1,0 +1,183 @@
+"""Where what an executor sends or yields can go: checked at the handler's line, decided after the handler.
+
+One `Outlet` per executor and place in the tree. Conditions are called here and nowhere else, once per message and edge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar, assert_never
+
+from rehydrate.codecs import ValueCodec
+from rehydrate.errors import PredicateError, SendTypeError
+from rehydrate.graph.definition import Definition
+from rehydrate.graph.edges import DirectGroup, Edge, EdgeGroup, FanInGroup, FanOutGroup, MultiSelectionGroup, SwitchGroup
+from rehydrate.ids import scope_of, slot
+from rehydrate.model.effects import Route
+from rehydrate.model.sealed import Sealed
+
+Given = TypeVar("Given")
+
+
+class Outlet:
+    """The edges that leave one executor of one definition."""
+
+    def __init__(self, graph: Definition, executor_id: str, codec: ValueCodec) -> None:
+        self.graph = graph
+        self.executor_id = executor_id
+        self.codec = codec
+        self.groups: tuple[EdgeGroup, ...] = graph.outgoing.get(executor_id, ())
+        self._by_type: dict[tuple[type, str | None], tuple[Route, ...] | None] = {}
+
+    def check_send(self, message: object, target_id: str | None, where: str) -> None:
+        """Raise `SendTypeError` where no edge leads on, or nothing behind the edges takes this message."""
+        if not self.groups:
+            raise SendTypeError(where, "it sends a message but has no outgoing edge", "Add an edge, or use yield_output.")
+        if self._edges_for(message, target_id):
+            return
+        if target_id is not None and all(edge.target != target_id for edge in self._all_edges()):
+            targets = ", ".join(sorted({repr(edge.target) for edge in self._all_edges()}))
+            raise SendTypeError(where, f"no edge leads to {target_id!r}", f"Its edges lead to {targets}.")
+        raise SendTypeError(
+            where,
+            f"no executor behind its edges takes a {type(message).__name__}",
+            "Send a type that a successor has a handler for, or add such a handler.",
+        )
+
+    def _all_edges(self) -> list[Edge]:
+        return [edge for group in self.groups for edge in self._group_edges(group)]
+
+    def _group_edges(self, group: EdgeGroup) -> tuple[Edge, ...]:
+        match group:
+            case DirectGroup():
+                return (group.edge,)
+            case FanInGroup():
+                return tuple(edge for edge in group.edges if edge.source == self.executor_id)
+            case FanOutGroup() | SwitchGroup() | MultiSelectionGroup():
+                return group.edges
+            case _:
+                assert_never(group)
+
+    def _edges_for(self, message: object, target_id: str | None) -> list[Edge]:
+        return [edge for edge in self._all_edges() if self._fits(edge, message, target_id)]
+
+    def _fits(self, edge: Edge, message: object, target_id: str | None) -> bool:
+        if target_id is not None and edge.target != target_id:
+            return False
+        return edge.fan_in or takes(self.graph, edge.target, message)
+
+    def route(self, message: object, sealed: Sealed, target_id: str | None) -> tuple[Route, ...]:
+        """Return the edges that take this message. Raises `PredicateError` where a condition raises."""
+        if isinstance(message, _PLAIN):
+            key = (type(message), target_id)
+            known = self._by_type.get(key)
+            if known is not None:
+                return known
+        routes: list[Route] = []
+        fixed = True
+        for group in self.groups:
+            chosen, conditional = self._choose(group, sealed)
+            fixed = fixed and not conditional
+            routes += [Route(edge.index, edge.target) for edge in chosen if self._fits(edge, message, target_id)]
+        found = tuple(routes)
+        if fixed and isinstance(message, _PLAIN):
+            self._by_type[(type(message), target_id)] = found
+        return found
+
+    def _choose(self, group: EdgeGroup, sealed: Sealed) -> tuple[tuple[Edge, ...], bool]:
+        """Return the edges of a group that take the message, and whether that hangs on a condition."""
+        match group:
+            case DirectGroup():
+                if group.condition is None:
+                    return (group.edge,), False
+                holds = self._ask(group.condition, sealed, group.edge.target, group.name)
+                return ((group.edge,) if holds else ()), True
+            case FanOutGroup() | FanInGroup():
+                return self._group_edges(group), False
+            case SwitchGroup():
+                for index, case in enumerate(group.cases):
+                    edge = group.edges[index]
+                    name = group.names[index] if index < len(group.names) else None
+                    if self._ask(case, sealed, edge.target, name):
+                        return (edge,), True
+                return (group.edges[-1],), True
+            case MultiSelectionGroup():
+                return self._select(group, sealed), True
+            case _:
+                assert_never(group)
+
+    def _select(self, group: MultiSelectionGroup, sealed: Sealed) -> tuple[Edge, ...]:
+        ids = [edge.target for edge in group.edges]
+        label = group.name or "selection"
+        chosen = self._call(lambda message: list(group.selection(message, ids)), sealed, label)
+        unknown = [item for item in chosen if item not in ids]
+        if unknown:
+            raise PredicateError(self._edge(label), sealed.type, f"it chose {unknown!r}, which are not among {ids!r}")
+        return tuple(edge for edge in group.edges if edge.target in chosen)
+
+    def _ask(self, condition: Callable[[object], bool], sealed: Sealed, target: str, name: str | None) -> bool:
+        return bool(self._call(condition, sealed, name or target))
+
+    def _call(self, function: Callable[[object], Given], sealed: Sealed, label: str) -> Given:
+        """Call user code with a copy of the message, so that it can change nothing."""
+        try:
+            return function(self.codec.open(sealed))
+        except Exception as error:  # user code
+            raise PredicateError(self._edge(label), sealed.type, f"{type(error).__name__}: {error}") from error
+
+    def _edge(self, label: str) -> str:
+        return f"{self.executor_id} -> {label}"
+
+
+#: Types of which every value is taken or refused alike; containers may hold what a hint looks into.
+_PLAIN = (int, float, str, bytes)
+
+
+def takes(graph: Definition, executor_id: str, message: object) -> bool:
+    """Tell whether an executor handles this message; a sub-workflow takes what its start executor takes."""
+    child = graph.children.get(executor_id)
+    if child is not None:
+        return takes(child, child.start, message)
+    return graph.executors[executor_id].handler_for(message) is not None
+
+
+class Outlets:
+    """All outlets of a tree of definitions, made when first asked for."""
+
+    def __init__(self, graph: Definition, codec: ValueCodec) -> None:
+        self.codec = codec
+        self._graphs: dict[str, Definition] = {"": graph}
+        self._outlets: dict[tuple[int, str], Outlet] = {}
+
+    def graph_at(self, path: str) -> Definition:
+        """Return the definition that the scope at `path` runs."""
+        found = self._graphs.get(path)
+        if found is None:
+            parent, segment = slot(path)
+            found = self.graph_at(parent).children[scope_of(segment)[0]]
+            if len(self._graphs) > _REMEMBERED:
+                self._graphs = {"": self._graphs[""]}
+            self._graphs[path] = found
+        return found
+
+    def at(self, graph: Definition, executor_id: str) -> Outlet:
+        """Return the outlet of an executor."""
+        key = (id(graph), executor_id)
+        outlet = self._outlets.get(key)
+        if outlet is None:
+            outlet = self._outlets[key] = Outlet(graph, executor_id, self.codec)
+        return outlet
+
+    def beyond(self, path: str) -> Outlet | None:
+        """Return the outlet at which what a scope yields becomes a message; `None` where it becomes an output."""
+        while path:
+            parent, segment = slot(path)
+            graph = self.graph_at(parent)
+            executor_id = scope_of(segment)[0]
+            if executor_id in graph.forwards_messages:
+                return self.at(graph, executor_id)
+            path = parent
+        return None
+
+
+_REMEMBERED = 4096

@@ -1,0 +1,63 @@
+"""Who drives which run: the id of this process as an owner, and the actors that are alive in it.
+
+The id is made anew at each process start and in the child of a fork. Nothing here is needed to resume a run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+from typing import Protocol
+from weakref import WeakValueDictionary
+
+
+class Alive(Protocol):
+    """Something that drives a run for as long as it says so."""
+
+    def is_driving(self) -> bool:
+        """Tell whether it still drives its run."""
+        ...
+
+
+class _Process:
+    """The owner id and the live actors of one process."""
+
+    def __init__(self) -> None:
+        self.owner = secrets.token_hex(12)
+        self.actors: WeakValueDictionary[tuple[str, int], Alive] = WeakValueDictionary()
+        #: Running turns: an event loop alone would let the collector take them.
+        self.tasks: set[object] = set()
+
+    def renew(self) -> None:
+        """Become another owner: the child of a fork drives none of its parent's runs."""
+        self.owner = secrets.token_hex(12)
+        self.actors = WeakValueDictionary()
+        self.tasks = set()
+
+
+_PROCESS = _Process()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_PROCESS.renew)
+
+
+def process_owner() -> str:
+    """Return the owner id of this process."""
+    return _PROCESS.owner
+
+
+def register(birth: str, epoch: int, actor: Alive) -> None:
+    """Note that `actor` drives the run of this birth in this epoch; it is forgotten with the actor."""
+    _PROCESS.actors[(birth, epoch)] = actor
+
+
+def is_driven_here(birth: str, epoch: int) -> bool:
+    """Tell whether an actor of this process drives the run."""
+    actor = _PROCESS.actors.get((birth, epoch))
+    return actor is not None and actor.is_driving()
+
+
+def hold(task: asyncio.Task[None]) -> None:
+    """Keep a running turn alive until it is done."""
+    _PROCESS.tasks.add(task)
+    task.add_done_callback(_PROCESS.tasks.discard)

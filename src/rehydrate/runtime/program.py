@@ -1,0 +1,42 @@
+"""A workflow as the runtime needs it: its definition, its codec, and where time and ids come from.
+
+Made once per workflow and shared by all its runs; it holds no run state.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from rehydrate.codecs import ValueCodec
+from rehydrate.graph.definition import Definition
+from rehydrate.ports import Clock, IdSource
+
+from .clock import RandomIds, SystemClock
+from .outlets import Outlets
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """What runs of one workflow share."""
+
+    graph: Definition
+    codec: ValueCodec
+    clock: Clock = field(default_factory=SystemClock)
+    ids: IdSource = field(default_factory=RandomIds)
+
+    @cached_property
+    def signature_digest(self) -> str:
+        """The signature's SHA-256."""
+        return hashlib.sha256(self.graph.signature.encode()).hexdigest()
+
+    def outlets(self) -> Outlets:
+        """Return the places where messages go on, for one turn."""
+        return Outlets(self.graph, self.codec)
+
+    def run_id_of_key(self, key: str | None) -> str | None:
+        """Return the run id that a first call without one gets from its idempotency key."""
+        if key is None:
+            return None
+        return hashlib.sha256(f"run of key\n{self.graph.name}\n{key}".encode()).hexdigest()[:32]

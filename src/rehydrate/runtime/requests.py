@@ -1,0 +1,174 @@
+"""Open requests as a caller sees them, and answers as a call brings them.
+
+An answer is checked against its request before anything is saved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias, cast
+
+import msgspec
+
+from rehydrate.codecs import ValueCodec
+from rehydrate.engine import reading
+from rehydrate.engine.inputs import Answer
+from rehydrate.engine.run import Run
+from rehydrate.errors import (
+    AlreadyAnsweredError,
+    AnswerTypeError,
+    ForeignRequestError,
+    RequestCancelledError,
+    UnknownRequestError,
+    WrongCallError,
+)
+from rehydrate.graph.definition import Definition
+from rehydrate.graph.hints import describe, matches
+from rehydrate.ids import outer_id, scope_of
+from rehydrate.model.records import ReceiptRecord
+from rehydrate.ports import CheckpointStorage
+
+
+@dataclass(frozen=True)
+class RequestAnswer:
+    """An answer to one request, made by `request.answer(value)`."""
+
+    request_id: str
+    value: object
+
+
+Responses: TypeAlias = Iterable[RequestAnswer] | Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class PendingRequest:
+    """A question that the run asks of the outside. `path` is the scope's, `response_type` the expected type."""
+
+    request_id: str
+    path: str
+    executor_id: str
+    data: object
+    response_type: object
+
+    def answer(self, value: object) -> RequestAnswer:
+        """Return the answer to pass as one of `responses`. Raises `AnswerTypeError` for another type."""
+        if not fits(value, self.response_type):
+            raise AnswerTypeError(self.request_id, describe(self.response_type), type(value).__name__)
+        return RequestAnswer(self.request_id, value)
+
+    def parse(self, json: str | bytes) -> RequestAnswer:
+        """Return the answer that a JSON text says. Raises `AnswerTypeError` where it does not fit."""
+        expected = describe(self.response_type)
+        try:
+            value: object = msgspec.json.decode(json, type=cast("type[object]", self.response_type), strict=True)
+        except (msgspec.MsgspecError, TypeError, ValueError) as error:
+            raise AnswerTypeError(self.request_id, expected, f"what the JSON says ({error})") from error
+        return self.answer(value)
+
+
+def fits(value: object, hint: object) -> bool:
+    """Tell whether an answer has the type its request asks for; a bool is no int."""
+    return matches(value, hint, exact=True)
+
+
+def graph_at(graph: Definition, path: str) -> Definition:
+    """Return the definition that the scope at `path` runs."""
+    for segment in path.split("/") if path else ():
+        graph = graph.children[scope_of(segment)[0]]
+    return graph
+
+
+def response_hint(graph: Definition, opened: reading.OpenedRequest) -> object:
+    """Return the type that a request expects, as its executor declares it."""
+    executor = graph_at(graph, opened.path).executors[opened.record.executor]
+    for spec in executor.response_handlers:
+        if spec.name == opened.record.handler:
+            return spec.response
+    return object
+
+
+def pending_requests(run: Run, graph: Definition, codec: ValueCodec) -> tuple[PendingRequest, ...]:
+    """Return the open requests of a run by path and name."""
+    return tuple(
+        PendingRequest(
+            opened.request_id,
+            opened.path,
+            opened.record.executor,
+            codec.open(opened.record.data),
+            response_hint(graph, opened),
+        )
+        for opened in reading.open_requests(run)
+    )
+
+
+def collect(responses: Responses | None) -> dict[str, object]:
+    """Return answers by request id. Raises `WrongCallError` where one request is answered twice."""
+    if responses is None:
+        return {}
+    if isinstance(responses, Mapping):
+        return dict(cast("Mapping[str, object]", responses))
+    found: dict[str, object] = {}
+    for item in responses:
+        if not isinstance(cast("object", item), RequestAnswer):
+            raise WrongCallError(
+                f"responses holds a {type(item).__name__}.",
+                "Pass a list of request.answer(value), or a mapping of request ids to values.",
+            )
+        if item.request_id in found:
+            raise WrongCallError(f"request {item.request_id!r} is answered twice in one call.", "Answer it once.")
+        found[item.request_id] = item.value
+    return found
+
+
+async def check_answers(
+    given: Mapping[str, object],
+    run: Run,
+    run_id: str,
+    graph: Definition,
+    codec: ValueCodec,
+    store: CheckpointStorage | None,
+    births: Iterable[str],
+) -> tuple[Answer, ...]:
+    """Return the answers by request. Raises an `AnswerError` for the first that cannot be taken; then none is."""
+    known = {
+        outer_id(birth, f"{opened.path}/{opened.name}"): opened
+        for birth in births
+        for opened in reading.open_requests(run)
+    }
+    answers: list[Answer] = []
+    for request_id, value in given.items():
+        opened = known.get(request_id)
+        if opened is None:
+            raise await _refusal(request_id, run, run_id, store, births)
+        hint = response_hint(graph, opened)
+        if not fits(value, hint):
+            raise AnswerTypeError(request_id, describe(hint), type(value).__name__)
+        answers.append(Answer(opened.path, opened.name, codec.seal(value)))
+    return tuple(answers)
+
+
+async def _refusal(
+    request_id: str, run: Run, run_id: str, store: CheckpointStorage | None, births: Iterable[str]
+) -> AlreadyAnsweredError | RequestCancelledError | ForeignRequestError | UnknownRequestError:
+    """Return why a request cannot be answered: answered, cancelled, another run's, or unknown."""
+    told = receipt_error(request_id, run, run_id, births)
+    if told is not None:
+        return told
+    row = await store.find_request(request_id) if store is not None else None
+    return UnknownRequestError(request_id) if row is None or row.run_id == run_id else ForeignRequestError(request_id, run_id)
+
+
+def receipt_error(
+    request_id: str, run: Run, run_id: str, births: Iterable[str]
+) -> AlreadyAnsweredError | RequestCancelledError | None:
+    """Return what a run's receipts say of a request."""
+    for name, record in run.table("", "receipt").items():
+        if all(outer_id(birth, name) != request_id for birth in births):
+            continue
+        if isinstance(record, ReceiptRecord) and record.state == "cancelled":
+            return RequestCancelledError(request_id, run_id)
+        return AlreadyAnsweredError(request_id, run_id)
+    return None
+
+

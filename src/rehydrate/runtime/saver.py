@@ -1,0 +1,177 @@
+"""The saver: turns deltas of one run into commits, one at a time, each moving the head once.
+
+It knows the stored digest of every live record, so that a commit costs what changed. It must not decide when to save.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from rehydrate.codecs.checkpoints import record_digest
+from rehydrate.codecs.records import encode_record
+from rehydrate.engine.run import Delta, Run
+from rehydrate.ids import outer_id
+from rehydrate.model.checkpoint import Commit, Header, Lease, Put, RequestRow, Status, TurnRow, key_text
+from rehydrate.model.records import Key, ReceiptRecord, Record, RunRecord, ScopeRecord, TurnRecord
+from rehydrate.ports import CheckpointStorage, Clock
+
+_MODULUS: Final = 1 << 256
+#: How long a lease lasts, in seconds; a heartbeat renews it at a third of it.
+LEASE_SECONDS: Final = 30.0
+
+
+def checkpoint_id(birth: str, seq: int, nonce: str = "") -> str:
+    """Return the id of a run's checkpoint: made from the birth, so that a run id used again repeats none.
+
+    Without a store two calls may go on from one checkpoint; a nonce tells what they make apart.
+    """
+    return outer_id(birth, f"checkpoint {seq} {nonce}")
+
+
+class Ledger:
+    """Headers of one run: numbers its checkpoints and events, and keeps the record sum.
+
+    Without a store it still gives every turn its header; only then no digests are kept.
+    """
+
+    def __init__(self, run_id: str, workflow: str, birth: str, clock: Clock, nonce: str = "") -> None:
+        self.nonce = nonce
+        self.run_id = run_id
+        self.workflow = workflow
+        self.birth = birth
+        self.clock = clock
+        self.header: Header | None = None
+        self.digests: dict[str, int] = {}
+        self.total = 0
+        self.events = 0
+        self.imported = False
+
+    def resume(self, header: Header, digests: dict[str, int] | None, *, imported: bool) -> None:
+        """Go on from a checkpoint; one that the store does not know (`imported`) has no digests and no lineage there."""
+        self.header = header
+        self.events = header.events
+        self.imported = imported
+        if digests is not None and not imported:
+            self.digests = dict(digests)
+            self.total = sum(digests.values()) % _MODULUS
+
+    def encode(self, delta: Mapping[Key, Record | None]) -> tuple[list[Put], list[str]]:
+        """Return what a delta writes and removes; keeps the record sum up at the cost of the change."""
+        puts: list[Put] = []
+        removes: list[str] = []
+        digests = self.digests
+        total = self.total
+        for key, record in delta.items():
+            text = key_text(key)
+            if record is None:
+                known = digests.pop(text, None)
+                if known is not None:
+                    total -= known
+                    removes.append(text)
+                continue
+            data = encode_record(record)
+            digest = record_digest(text, data)
+            known = digests.get(text)
+            if known == digest:
+                continue
+            digests[text] = digest
+            total += digest - (known or 0)
+            puts.append(Put(text, data))
+        self.total = total % _MODULUS
+        return puts, removes
+
+    def next_header(self, run: Run, status: Status, events: int, records: int) -> Header:
+        """Return the header of the next checkpoint, which reports `events` more events."""
+        before = self.header
+        seq = before.seq + 1 if before else 0
+        turn = run.get("", "turn", "")
+        root = run.get("/", "scope", "")
+        self.events += events
+        header = Header(
+            run_id=self.run_id,
+            workflow=self.workflow,
+            checkpoint_id=checkpoint_id(self.birth, seq, self.nonce),
+            seq=seq,
+            previous_checkpoint_id=before.checkpoint_id if before and not self.imported else None,
+            status=status,
+            turn=turn.number if isinstance(turn, TurnRecord) else 0,
+            superstep=root.superstep if isinstance(root, ScopeRecord) else 0,
+            created=self.clock.time(),
+            pending=run.total("request"),
+            events=self.events,
+            records=records,
+            digest=self.total.to_bytes(32, "big"),
+        )
+        self.header, self.imported = header, False
+        return header
+
+
+class Saver:
+    """Commits of one run to one store, for one owner in one epoch."""
+
+    def __init__(self, store: CheckpointStorage, ledger: Ledger, lease: Lease, expected: str | None) -> None:
+        self.store = store
+        self.ledger = ledger
+        self.lease = lease
+        self.expected = expected
+
+    async def save(self, run: Run, delta: Delta, status: Status, events: int, *, ends: bool) -> Header:
+        """Write what changed as one commit. `run` already has the delta. Raises what the store raises."""
+        puts, removes = self.ledger.encode(delta)
+        header = self.ledger.next_header(run, status, events, len(self.ledger.digests))
+        lease = msgspec.structs.replace(self.lease, seconds=0.0 if ends else LEASE_SECONDS)
+        commit = Commit(
+            header=header,
+            expected=self.expected,
+            lease=lease,
+            puts=tuple(puts),
+            removes=tuple(removes),
+            requests=self._requests(delta),
+            turn=self._turn(run, header) if ends or self.lease.claim else None,
+        )
+        await self.store.commit(commit)
+        self.expected = header.checkpoint_id
+        if self.lease.claim:
+            self.lease = msgspec.structs.replace(self.lease, claim=False)
+        return header
+
+    async def renew(self) -> None:
+        """Lengthen the lease."""
+        await self.store.renew(self.ledger.run_id, self.lease.owner, self.lease.epoch, LEASE_SECONDS)
+
+    def _requests(self, delta: Delta) -> tuple[RequestRow, ...]:
+        """Return the rows by which a store finds requests: opened ones, and those that left a receipt."""
+        rows: list[RequestRow] = []
+        birth, run_id = self.ledger.birth, self.ledger.run_id
+        for (path, kind, name), record in delta.items():
+            if kind == "request" and record is not None:
+                rows.append(RequestRow(outer_id(birth, f"{path}/{name}"), run_id, path, "open"))
+            elif kind == "receipt" and isinstance(record, ReceiptRecord):
+                scope = name.rpartition("/")[0]
+                rows.append(RequestRow(outer_id(birth, name), run_id, scope, record.state))
+        return tuple(rows)
+
+    def _turn(self, run: Run, header: Header) -> TurnRow | None:
+        turn = run.get("", "turn", "")
+        if not isinstance(turn, TurnRecord) or turn.key is None:
+            return None
+        return TurnRow(
+            workflow=header.workflow,
+            key=turn.key,
+            run_id=header.run_id,
+            number=turn.number,
+            base=turn.base,
+            digest=turn.digest,
+            checkpoint_id=header.checkpoint_id,
+            status=header.status,
+        )
+
+
+def birth_of(run: Run) -> str:
+    """Return a run's birth."""
+    record = run.get("", "run", "")
+    assert isinstance(record, RunRecord)  # noqa: S101  (every run that was claimed has one)
+    return record.birth

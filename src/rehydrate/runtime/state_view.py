@@ -1,0 +1,98 @@
+"""What an invocation sees of state: what was committed before the superstep, and what its own executor has written.
+
+Reads only; a value is handed out as a fresh copy, so that changing it changes nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias, cast
+
+from rehydrate.codecs import ValueCodec
+from rehydrate.engine.run import Run
+from rehydrate.graph.definition import LIST_REDUCERS, Reducer
+from rehydrate.model.effects import SetState, UpdateState
+from rehydrate.model.records import PartRecord, StateRecord
+from rehydrate.model.sealed import Items, Sealed
+
+#: Writes of one executor in this superstep, by key in order.
+ChainWrites: TypeAlias = dict[str, list[SetState | UpdateState]]
+MISSING = object()
+_SEPARATOR = "\x1f"
+
+
+def read_state(
+    codec: ValueCodec,
+    run: Run,
+    path: str,
+    key: str,
+    writes: list[SetState | UpdateState],
+    reducer: Reducer | None,
+    start: int | None,
+) -> object:
+    """Return a state value, or `MISSING`; `start` gives only a list's part from there on."""
+    record = run.get(path, "state", key)
+    if not writes and record is None:
+        return MISSING
+    if reducer is not None and reducer.name in LIST_REDUCERS:
+        return _read_list(codec, run, path, key, writes, start)
+    value = _value_of(codec, run, path, key, cast("StateRecord | None", record))
+    for write in writes:
+        if isinstance(write, SetState):
+            value = codec.open(write.value) if isinstance(write.value, Sealed) else MISSING
+        elif reducer is not None and reducer.function is not None:
+            contribution = codec.open(cast("Sealed", write.value))
+            value = reducer.function(None if value is MISSING else value, contribution)
+    if start is not None and isinstance(value, list):
+        return cast("list[object]", value)[start:]
+    return value
+
+
+def _value_of(codec: ValueCodec, run: Run, path: str, key: str, record: StateRecord | None) -> object:
+    if record is None:
+        return MISSING
+    if record.value is not None:
+        return codec.open(record.value)
+    return open_list(codec, committed_parts(run, path, key), None)
+
+
+def _read_list(
+    codec: ValueCodec,
+    run: Run,
+    path: str,
+    key: str,
+    writes: list[SetState | UpdateState],
+    start: int | None,
+) -> object:
+    parts = committed_parts(run, path, key)
+    exists = run.get(path, "state", key) is not None
+    for write in writes:
+        if isinstance(write, SetState):
+            exists = write.value is not None
+            parts = [write.value] if isinstance(write.value, Items) else []
+        else:
+            exists = True
+            parts.append(cast("Items", write.value))
+    return open_list(codec, parts, start) if exists else MISSING
+
+
+def committed_parts(run: Run, path: str, key: str) -> list[Items]:
+    """Return the parts of a list in state, in order."""
+    record = run.get(path, "state", key)
+    if not isinstance(record, StateRecord) or record.value is not None:
+        return []
+    prefix = key + _SEPARATOR
+    found = [(int(name[len(prefix) :]), part) for name, part in run.table(path, "part").items() if name.startswith(prefix)]
+    return [cast("PartRecord", part).items for _, part in sorted(found, key=lambda item: item[0])]
+
+
+def open_list(codec: ValueCodec, parts: list[Items], start: int | None) -> list[object]:
+    """Return the elements of parts; with a negative `start` only as many parts as hold them are opened."""
+    if start is not None and start < 0:
+        wanted, first = -start, len(parts)
+        held = 0
+        while first and held < wanted:
+            first -= 1
+            held += parts[first].count
+        parts = parts[first:]
+    elements = codec.open_items([part.data for part in parts], sum(part.count for part in parts))
+    return elements if start is None else elements[start:]

@@ -1,0 +1,117 @@
+"""`RunStream`: the events of a call as they come, and the run that belongs to them.
+
+Iterating drives nothing: the run lives in tasks of its own. Leaving the stream cancels its run and touches no other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from types import TracebackType
+
+from rehydrate.engine.inputs import AnswersArrived
+from rehydrate.errors import RunFailedError, StreamStateError
+from rehydrate.model.events import Event
+
+from .requests import Responses, check_answers, collect
+from .result import WorkflowRunResult
+from .saver import birth_of
+from .turn import Turn
+
+
+class RunStream:
+    """An async iterator of events. Nothing starts before its first await; what fails before the claim is raised there."""
+
+    def __init__(self, begin: Callable[[], Awaitable[Turn]], settle: Callable[[WorkflowRunResult], None]) -> None:
+        self._begin = begin
+        self._settle = settle
+        self._opening: asyncio.Task[Turn] | None = None
+        self._turn: Turn | None = None
+
+    async def _begun(self) -> Turn:
+        if self._turn is not None:
+            return self._turn
+        if self._opening is None:
+            self._opening = asyncio.ensure_future(self._open())
+        self._turn = await asyncio.shield(self._opening)
+        return self._turn
+
+    async def _open(self) -> Turn:
+        turn = await self._begin()
+        turn.start()
+        return turn
+
+    def __aiter__(self) -> RunStream:
+        return self
+
+    async def __anext__(self) -> Event:
+        """Return the next event. Raises a store's error where the run could not be saved; a failed run just ends."""
+        turn = await self._begun()
+        event = await turn.channel.next()
+        if event is not None:
+            return event
+        await turn.over()
+        raise StopAsyncIteration
+
+    async def result(self) -> WorkflowRunResult:
+        """Read the rest away and return the result; raises `RunFailedError` as a call does."""
+        turn = await self._begun()
+        turn.channel.ignore()
+        try:
+            result = await turn.finish()
+        except RunFailedError as error:
+            if isinstance(error.result, WorkflowRunResult):
+                self._settle(error.result)
+            raise
+        self._settle(result)
+        return result
+
+    async def answer(self, responses: Responses) -> None:
+        """Give answers to the running turn; returns once they are saved. Raises an `AnswerError`, or
+        `StreamStateError` where the turn has ended."""
+        turn = await self._begun()
+        actor = turn.actor
+        if actor is None or actor.ended or actor.ending is not None:
+            raise StreamStateError(
+                "this turn has ended, so its stream takes no answers.",
+                "Call run(checkpoint=..., responses=...) instead.",
+            )
+        run = actor.run
+        program = turn.program
+        answers = await check_answers(
+            collect(responses),
+            run,
+            turn.opened.run_id,
+            program.graph,
+            program.codec,
+            actor.saver.store if actor.saver is not None else None,
+            [birth_of(run)],
+        )
+        await actor.take(AnswersArrived(answers))
+
+    async def cancel(self) -> WorkflowRunResult:
+        """Stop the run at what it has and return how it stands."""
+        turn = await self._begun()
+        turn.channel.ignore()
+        if turn.actor is not None:
+            turn.actor.cancel()
+        await turn.over()
+        result = turn.result()
+        self._settle(result)
+        return result
+
+    async def __aenter__(self) -> RunStream:
+        await self._begun()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Cancel the run if it has not ended."""
+        if self._turn is not None and self._turn.is_running():
+            await self.cancel()
+
+    def __del__(self) -> None:
+        turn = getattr(self, "_turn", None)
+        if turn is not None:
+            turn.abandon()

@@ -1,0 +1,186 @@
+"""One turn from its claim to its result.
+
+Opens and claims, lets the actor drive, and reads the end. What a run is stands in its records; nothing here is needed to
+resume one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from rehydrate.engine import reading
+from rehydrate.errors import RunFailedError
+from rehydrate.model.checkpoint import Lease, Status
+from rehydrate.model.events import Event, OutputYielded, StatusChanged, TurnStarted
+from rehydrate.model.records import RunRecord
+from .actor import CANCEL_SECONDS, Actor
+from .call import Call
+from .checkpoint import WorkflowCheckpoint
+from .context import Surroundings
+from .events import Channel
+from .opening import Opened, Opening
+from .owner import process_owner, register
+from .program import Program
+from .resources import Resources
+from .result import WorkflowRunResult
+from .saver import LEASE_SECONDS, Ledger, Saver, birth_of
+
+logger = logging.getLogger("rehydrate")
+
+
+class Turn:
+    """One claimed turn: its actor, its events, and how it ends."""
+
+    def __init__(self, program: Program, opened: Opened, actor: Actor | None, channel: Channel) -> None:
+        self.program = program
+        self.opened = opened
+        self.actor = actor
+        self.channel = channel
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Let the turn run in tasks of its own."""
+        if self.actor is not None:
+            self._task = self.actor.start()
+
+    def is_running(self) -> bool:
+        """Tell whether the turn has tasks that run."""
+        return self._task is not None and not self._task.done()
+
+    async def over(self) -> None:
+        """Wait until the turn has ended in whatever way; raises where the run could not be saved."""
+        if self._task is not None:
+            await asyncio.shield(self._task)
+
+    def abandon(self) -> None:
+        """Cancel a turn that nobody reads any more, from whatever thread the collector runs in."""
+        task, actor = self._task, self.actor
+        if task is None or actor is None or task.done():
+            return
+        loop = task.get_loop()
+        if not loop.is_closed():
+            self.channel.ignore_later(loop)
+            loop.call_soon_threadsafe(actor.cancel)
+
+    async def finish(self) -> WorkflowRunResult:
+        """Wait for the end. Raises `RunFailedError`, a store's error, or (after `CANCELLED` is saved) `CancelledError`."""
+        if self._task is None or self.actor is None:
+            return self.result()
+        try:
+            await asyncio.shield(self._task)
+        except asyncio.CancelledError:
+            self.actor.cancel()
+            await asyncio.wait([self._task], timeout=CANCEL_SECONDS)
+            self._task.cancel()
+            raise
+        return self.outcome()
+
+    def outcome(self) -> WorkflowRunResult:
+        """Return the result of a turn that has ended; raises `RunFailedError` where it failed."""
+        result = self.result()
+        if result.status is not Status.FAILED or self.actor is None:
+            return result
+        places = reading.failures(self.actor.run, self.program.graph)
+        first = places[0]
+        where = f"{first.path}/{first.executor}" if first.path else first.executor or "the root"
+        reason = f"{first.failure.type}: {first.failure.text}"
+        if len(places) > 1:
+            others = ", ".join(f"{p.path}/{p.name}".lstrip("/") for p in places[1:4])
+            reason += f" (and {len(places) - 1} more: {others})"
+        raise RunFailedError(result.run_id, where, reason, result) from self.actor.causes.get((first.path, first.name))
+
+    def result(self) -> WorkflowRunResult:
+        """Return how the run stands now."""
+        opened, actor = self.opened, self.actor
+        header = actor.ledger.header if actor is not None else opened.header
+        assert header is not None  # noqa: S101  (a claim makes one)
+        run = actor.run if actor is not None else opened.run
+        status = None
+        if actor is None and not opened.replayed:
+            status = Status.IDLE_WITH_PENDING_REQUESTS if run.total("request") else Status.IDLE
+        return WorkflowRunResult(
+            WorkflowCheckpoint(header, run),
+            self.program.graph,
+            self.program.codec,
+            self.channel,
+            status=status,
+            replayed=opened.replayed,
+        )
+
+
+async def begin(program: Program, call: Call, *, streaming: bool) -> Turn:
+    """Open and claim a turn. Raises every error that comes before the claim; then nothing has changed."""
+    opened = await Opening(call, program).open()
+    channel = Channel(opened.run_id, program.codec, streaming=streaming)
+    if opened.arrived is None:
+        turn = Turn(program, opened, None, channel)
+        _surface(turn)
+        return turn
+    actor = make_actor(program, call, opened, channel)
+    _warn(opened)
+    await actor.claim(opened.arrived)
+    return Turn(program, opened, actor, channel)
+
+
+def make_actor(program: Program, call: Call, opened: Opened, channel: Channel) -> Actor:
+    """Return the actor of a turn, not yet claimed."""
+    arrived = opened.arrived
+    assert arrived is not None  # noqa: S101  (asked by the caller)
+    birth = arrived.new_run.birth if arrived.new_run is not None else birth_of(opened.run)
+    store = call.store if call.durability != "off" else None
+    nonce = program.ids.new_id() if store is None or opened.imported else ""
+    ledger = Ledger(opened.run_id, program.graph.name, birth, program.clock, nonce)
+    if opened.header is not None:
+        ledger.resume(opened.header, opened.digests, imported=opened.imported)
+    saver = None
+    if store is not None:
+        head = opened.head
+        lease = Lease(process_owner(), (head.epoch if head else 0) + 1, LEASE_SECONDS, claim=True)
+        saver = Saver(store, ledger, lease, head.header.checkpoint_id if head else None)
+    around = Surroundings(
+        opened.run, opened.run_id, birth, program.codec, program.outlets(), Resources(call.resources), channel.live
+    )
+    actor = Actor(around, ledger, saver, channel, call.durability, program.graph.max_concurrency)
+    if opened.imported:
+        actor.import_all()
+    if saver is not None:
+        register(birth, saver.lease.epoch, actor)
+    channel.sequence = ledger.events
+    return actor
+
+
+def _warn(opened: Opened) -> None:
+    """Log what the design asks to be said once: requests that a new message leaves open, and legacy checkpoints."""
+    arrived = opened.arrived
+    assert arrived is not None  # noqa: S101  (asked by the caller)
+    record = opened.run.get("", "run", "")
+    if isinstance(record, RunRecord) and record.legacy:
+        logger.warning(
+            "run %r goes on from a legacy checkpoint: the inner state of its sub-workflows was not there", opened.run_id
+        )
+    if arrived.message is None or arrived.pending_given or arrived.continuation:
+        return
+    answered = {(answer.path, answer.name) for answer in arrived.answers}
+    kept = [o.request_id for o in reading.open_requests(opened.run) if (o.path, o.name) not in answered]
+    if kept:
+        logger.warning(
+            "run %r was given a new message while %d request(s) are open; they stay open: %s",
+            opened.run_id,
+            len(kept),
+            ", ".join(kept),
+        )
+
+
+def _surface(turn: Turn) -> None:
+    """Tell the reader of a call that needs no turn how the run stands."""
+    result = turn.result()
+    run = turn.opened.run
+    turn.channel.sequence = result.checkpoint.header.events
+    events: list[Event] = [TurnStarted(turn=result.turn, continuation=True)]
+    if turn.opened.replayed:
+        events += [OutputYielded(executor_id=item.executor_id, data=item.value) for item in reading.outputs(run)]
+    birth = birth_of(run)
+    events += [reading.surfaced(birth, o.path, o.name, o.record) for o in reading.open_requests(run)]
+    events.append(StatusChanged(status=result.status))
+    turn.channel.surface(events)
+    turn.channel.close()

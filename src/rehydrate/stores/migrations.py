@@ -1,0 +1,81 @@
+"""Migrations: numbered `.sql` files that make a database what this version needs, each applied once.
+
+A table of checksums shows that the files applied are the files known. A database made by newer code is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sqlite3
+from collections.abc import Iterator
+from importlib.resources import files
+from typing import Final, NamedTuple
+
+from rehydrate.errors import CheckpointCorruptError, CheckpointFormatError
+
+_TABLE: Final = """
+CREATE TABLE IF NOT EXISTS rehydrate_migration (
+    number INTEGER PRIMARY KEY,
+    name TEXT NOT NULL,
+    checksum TEXT NOT NULL
+)
+"""
+_FILE: Final = re.compile(r"(\d{4})_\w+\.sql")
+
+
+class Migration(NamedTuple):
+    """One numbered file."""
+
+    number: int
+    name: str
+    text: str
+
+    @property
+    def checksum(self) -> str:
+        """Return what shows whether the file has changed since it was applied."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+def known_migrations() -> tuple[Migration, ...]:
+    """Return the migrations of this version, in order."""
+    found: list[Migration] = []
+    for entry in files("rehydrate.stores").joinpath("sql").iterdir():
+        match = _FILE.fullmatch(entry.name)
+        if match:
+            found.append(Migration(int(match[1]), entry.name, entry.read_text("utf-8")))
+    return tuple(sorted(found))
+
+
+def migrate(connection: sqlite3.Connection, store: str, migrations: tuple[Migration, ...]) -> None:
+    """Apply what is missing, inside the caller's transaction.
+
+    Raises `CheckpointFormatError` for a newer database, `CheckpointCorruptError` where an applied file was another one.
+    """
+    connection.execute(_TABLE)
+    applied: dict[int, str] = dict(connection.execute("SELECT number, checksum FROM rehydrate_migration"))
+    newest = max(applied, default=0)
+    if newest > migrations[-1].number:
+        raise CheckpointFormatError(f"store {store}", newest, migrations[-1].number)
+    for migration in migrations:
+        if migration.number not in applied:
+            _apply(connection, migration)
+        elif applied[migration.number] != migration.checksum:
+            raise CheckpointCorruptError(f"store {store}", f"migration {migration.name} is not the one applied to it")
+
+
+def _apply(connection: sqlite3.Connection, migration: Migration) -> None:
+    for statement in _statements(migration.text):
+        connection.execute(statement)
+    row = (migration.number, migration.name, migration.checksum)
+    connection.execute("INSERT INTO rehydrate_migration VALUES (?, ?, ?)", row)
+
+
+def _statements(text: str) -> Iterator[str]:
+    # `executescript` would commit the transaction that makes a migration all or nothing.
+    statement = ""
+    for line in text.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""

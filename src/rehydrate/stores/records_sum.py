@@ -1,0 +1,109 @@
+"""The record sum: what shows that no record of a checkpoint is missing, stale or swapped.
+
+What a record adds to it is defined in `codecs.checkpoints`. `RecordSum` gives the same while records are read part
+by part, and hashes big data on a second thread: hashing takes as long as reading.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Iterable, Mapping
+from queue import SimpleQueue
+from types import TracebackType
+from typing import TYPE_CHECKING, Final
+
+from rehydrate.codecs.checkpoints import digest_sum, record_digest
+from rehydrate.errors import CheckpointCorruptError
+from rehydrate.model.checkpoint import Header
+
+if TYPE_CHECKING:
+    from hashlib import _Hash  # pyright: ignore[reportPrivateUsage]  (the type of hashlib's objects has no other name)
+
+#: Below these sizes a thread costs more than it saves: bytes read in all, and bytes of one part.
+_MUCH: Final = 1024 * 1024
+_BIG: Final = 64 * 1024
+
+
+def check_sum(header: Header, records: Mapping[str, bytes]) -> None:
+    """Raise `CheckpointCorruptError` where a record is missing, stale, swapped or changed."""
+    _compare(header, len(records), (record_digest(key, data) for key, data in records.items()))
+
+
+class RecordSum:
+    """Adds up the digests of records that are given part by part, the parts of one record together."""
+
+    def __init__(self) -> None:
+        self._total = 0
+        self._count = 0
+        self._read = 0
+        self._key: str | None = None
+        self._hash = hashlib.sha256()
+        self._handed = False
+        self._elsewhere: list[_Hash] = []
+        self._queue: SimpleQueue[tuple[_Hash, bytes] | None] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    def __enter__(self) -> RecordSum:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._join()
+
+    def add(self, key: str, data: bytes) -> None:
+        """Take a record, or the next part of the one before."""
+        if key != self._key:
+            self._finish()
+            self._key = key
+            name = key.encode()
+            self._hash = hashlib.sha256(len(name).to_bytes(4, "big") + name)
+            self._handed = False
+        self._read += len(data)
+        if self._handed or (len(data) >= _BIG and self._read > _MUCH):
+            self._hand_over(data)
+        else:
+            self._hash.update(data)
+
+    def check(self, header: Header) -> None:
+        """Do what `check_sum` does, with the records that were given."""
+        self._finish()
+        self._key = None
+        self._join()
+        elsewhere = (int.from_bytes(digest.digest(), "big") for digest in self._elsewhere)
+        _compare(header, self._count, (self._total, *elsewhere))
+
+    def _finish(self) -> None:
+        if self._key is None:
+            return
+        self._count += 1
+        if self._handed:
+            self._elsewhere.append(self._hash)
+        else:
+            self._total += int.from_bytes(self._hash.digest(), "big")
+
+    def _hand_over(self, data: bytes) -> None:
+        self._handed = True
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="rehydrate record sum", daemon=True)
+            self._thread.start()
+        self._queue.put((self._hash, data))
+
+    def _work(self) -> None:
+        while (item := self._queue.get()) is not None:
+            item[0].update(item[1])
+
+    def _join(self) -> None:
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            self._queue.put(None)
+            thread.join()
+
+
+def _compare(header: Header, count: int, digests: Iterable[int]) -> None:
+    what = f"checkpoint {header.checkpoint_id!r} of run {header.run_id!r}"
+    if count != header.records:
+        raise CheckpointCorruptError(what, f"it has {count} records instead of {header.records}")
+    if digest_sum(digests) != header.digest:
+        raise CheckpointCorruptError(what, "the sum of its records is wrong: one was changed, swapped or is stale")

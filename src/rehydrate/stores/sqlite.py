@@ -1,0 +1,161 @@
+"""The SQLite store: checkpoints in one file, shared by any number of store objects, event loops and processes.
+
+Every call is one hop to the thread that owns the file, and one transaction there. No object of an event loop is kept.
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import TypeVar, cast
+
+from rehydrate.errors import CheckpointNotFoundError, StoreClosedError, WrongCallError
+from rehydrate.model.checkpoint import CheckpointRef, Commit, Head, Header, Latest, RequestRow, Stored, TurnRow
+from rehydrate.ports import Clock, Inspection
+
+from .arguments import check_commit_texts, check_limit, check_texts
+from .inspection import inspection
+from .sqlite_database import Database
+from .sqlite_reading import (
+    read_checkpoint,
+    read_head,
+    read_history,
+    read_records,
+    read_request,
+    read_runs,
+    read_turn,
+)
+from .sqlite_worker import Worker, acquire
+from .sqlite_writing import commit_bytes, delete_run, renew_lease, write_commit
+from .standing import WallClock
+
+_T = TypeVar("_T")
+
+
+class SqliteCheckpointStorage:
+    """A store in the SQLite file at `path`, made when first used; `clock` is what leases are measured on.
+
+    Beside the file stand SQLite's own `-wal` and `-shm` and the folder `<path>.owners` with lock files.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, clock: Clock | None = None) -> None:
+        name = os.fspath(path)
+        if not name or name == ":memory:" or "\0" in name:
+            raise WrongCallError(
+                f"{name!r} is not the path of a file.", "Use InMemoryCheckpointStorage to keep nothing."
+            )
+        # One thread owns a file in a process, by whatever path it is reached.
+        self._path = os.path.realpath(name)
+        self._now = (clock or WallClock()).time
+        self._worker: Worker | None = None
+        self._finalizer: weakref.finalize[[], SqliteCheckpointStorage] | None = None
+        self._closed = False
+
+    async def __aenter__(self) -> SqliteCheckpointStorage:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def commit(self, commit: Commit) -> None:
+        """Write one commit. Raises `CommitConflictError` where head, epoch, an id or a key is not as expected."""
+        check_commit_texts(commit)
+        now = self._now
+        await self._write(lambda database: write_commit(database, commit, now), commit_bytes(commit))
+
+    async def head(self, run_id: str) -> Head | None:
+        """Return the run's head, or `None` for an unknown run."""
+        check_texts(run_id)
+        now = self._now
+        return await self._read(lambda database: read_head(database, run_id, now))
+
+    async def load(self, ref: CheckpointRef) -> Stored | None:
+        """Return a checkpoint with its records, or `None`. Raises `CheckpointCorruptError` where the sum is wrong."""
+        check_texts(_text(ref))
+        now = self._now
+        return await self._read(lambda database: read_checkpoint(database, ref, now))
+
+    async def read(self, run_id: str, keys: Sequence[str]) -> dict[str, bytes]:
+        """Return those of the head's records that exist; none for an unknown run."""
+        wanted = tuple(keys)
+        check_texts(run_id, *wanted)
+        return await self._read(lambda database: read_records(database, run_id, wanted))
+
+    async def find_request(self, request_id: str) -> RequestRow | None:
+        """Return a request of any run, open or not."""
+        check_texts(request_id)
+        return await self._read(lambda database: read_request(database, request_id))
+
+    async def find_turn(self, workflow: str, key: str) -> TurnRow | None:
+        """Return the turn that an idempotency key belongs to."""
+        check_texts(workflow, key)
+        return await self._read(lambda database: read_turn(database, workflow, key))
+
+    async def renew(self, run_id: str, owner: str, epoch: int, seconds: float) -> None:
+        """Lengthen a lease. Raises `CommitConflictError` where owner or epoch are not the run's."""
+        check_texts(run_id, owner)
+        now = self._now
+        await self._write(lambda database: renew_lease(database, run_id, owner, epoch, now() + seconds))
+
+    async def runs(
+        self, *, workflow: str | None = None, status: str | None = None, after: str | None = None, limit: int = 100
+    ) -> list[Header]:
+        """Return the heads of runs, ordered by run id, from the one behind `after` on."""
+        check_limit(limit)
+        check_texts(workflow or "", status or "", after or "")
+        return await self._read(
+            lambda database: read_runs(database, workflow=workflow, status=status, after=after, limit=limit)
+        )
+
+    async def history(self, run_id: str, *, before: int | None = None, limit: int = 100) -> list[Header]:
+        """Return headers of a run, newest first, from the one below sequence number `before` on."""
+        check_limit(limit)
+        check_texts(run_id)
+        return await self._read(lambda database: read_history(database, run_id, before, limit))
+
+    async def inspect(self, ref: CheckpointRef) -> Inspection:
+        """Return what a checkpoint says without its workflow. Raises `CheckpointNotFoundError`."""
+        stored = await self.load(ref)
+        if stored is None:
+            raise CheckpointNotFoundError(_text(ref))
+        return inspection(stored)
+
+    async def delete(self, run_id: str) -> bool:
+        """Delete a run with all that belongs to it; `False` where there was none. Raises `RunBusyError`."""
+        check_texts(run_id)
+        now = self._now
+        return await self._write(lambda database: delete_run(database, run_id, now))
+
+    async def close(self) -> None:
+        """Free what this object holds, after the calls that are on their way; a second call does nothing."""
+        self._closed = True
+        worker, self._worker = self._worker, None
+        if worker is None or self._finalizer is None:
+            return
+        self._finalizer.detach()
+        await worker.close()
+
+    async def _read(self, work: Callable[[Database], _T]) -> _T:
+        return cast("_T", await self._joined().call(work))
+
+    async def _write(self, work: Callable[[Database], _T], size: int = 0) -> _T:
+        return cast("_T", await self._joined().call(work, writes=True, size=size))
+
+    def _joined(self) -> Worker:
+        if self._closed:
+            raise StoreClosedError(repr(self._path))
+        if self._worker is None:
+            worker = acquire(self._path)
+            self._finalizer = weakref.finalize(self, worker.release)
+            # The end of the process closes the file for all store objects at once.
+            self._finalizer.atexit = False
+            self._worker = worker
+        return self._worker
+
+
+def _text(ref: CheckpointRef) -> str:
+    return ref.run_id if isinstance(ref, Latest) else ref

@@ -1,0 +1,85 @@
+"""A batch: calls that waited together, done in order in one transaction.
+
+Each write has a savepoint of its own, so a commit that lost its race undoes nothing but itself; when the transaction
+fails, all its writes fail. A task must not know what it shares a transaction with. Nothing is answered from here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import sqlite3
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from rehydrate.errors import RehydrateError
+
+from .sqlite_database import Database
+from .sqlite_errors import translate
+
+Work: TypeAlias = Callable[[Database], object]
+
+
+class Task:
+    """One call and what came of it: a result or an error."""
+
+    __slots__ = ("error", "result", "work", "writes")
+
+    def __init__(self, work: Work, *, writes: bool) -> None:
+        self.work = work
+        self.writes = writes
+        self.result: object = None
+        self.error: BaseException | None = None
+
+
+def serve(database: Database, tasks: Sequence[Task]) -> None:
+    """Do all tasks in order; afterwards each has its result or its error."""
+    if not any(task.writes for task in tasks):
+        _serve_reads(database, tasks)
+        return
+    try:
+        with database.writing():
+            for task in tasks:
+                _do(database, task, alone=len(tasks) == 1)
+    except BaseException as error:  # a thread hands on whatever happened: nobody else would hear of it
+        _fail(database, [task for task in tasks if task.writes], error)
+        # What the reads saw of the writes is not there any more.
+        _serve_reads(database, [task for task in tasks if not task.writes])
+
+
+def _serve_reads(database: Database, tasks: Sequence[Task]) -> None:
+    if not tasks:
+        return
+    try:
+        with database.reading():
+            for task in tasks:
+                task.error = None
+                _do(database, task, alone=False)
+    except BaseException as error:  # as in `serve`
+        _fail(database, tasks, error)
+
+
+def _do(database: Database, task: Task, *, alone: bool) -> None:
+    try:
+        task.result = database.apart(task.work) if task.writes and not alone else task.work(database)
+    except BaseException as error:  # as in `serve`
+        # Without a savepoint only the transaction can undo it. And SQLite ends a transaction by itself at some errors:
+        # then the tasks before this one are undone as well.
+        if (task.writes and alone) or not database.in_transaction:
+            raise
+        task.error = _named(database, error)
+
+
+def _fail(database: Database, tasks: Sequence[Task], error: BaseException) -> None:
+    for task in tasks:
+        task.error = _named(database, error)
+    if isinstance(error, sqlite3.Error):
+        # Whatever the connection has come to; the next call opens another.
+        with contextlib.suppress(sqlite3.Error, RehydrateError):
+            database.disconnect()
+
+
+def _named(database: Database, error: BaseException) -> BaseException:
+    if isinstance(error, sqlite3.Error):
+        return translate(error, database.store)
+    return copy.copy(error) if isinstance(error, RehydrateError) else error

@@ -1,0 +1,34 @@
+"""What an error of SQLite means to a caller: a damaged file, or a store that cannot be used now.
+
+Every surprise becomes one of these two, with the file named; none is swallowed.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Final
+
+from rehydrate.errors import CheckpointCorruptError, RehydrateError, StoreUnavailableError
+
+#: Primary result codes of SQLite (its documentation, "Result and Error Codes") that say: not now, or not here.
+_UNAVAILABLE: Final = {
+    3: "Give this process the right to read and write the file and its folder.",
+    5: "Close the other program that has the file locked, then call again.",
+    6: "Close the other program that has the file locked, then call again.",
+    7: "Free memory, then call again.",
+    8: "Make the file and its folder writable.",
+    10: "Check the disk; the file system could not read or write.",
+    13: "Free space on the disk, then call again.",
+    14: "Check that the folder exists and can be written.",
+    18: "Split the value; SQLite cannot hold one of this size.",
+    23: "Give this process the right to use the file.",
+}
+
+
+def translate(error: sqlite3.Error, store: str) -> RehydrateError:
+    """Return the error of ours that says what an error of SQLite means."""
+    code = getattr(error, "sqlite_errorcode", None)
+    fix = _UNAVAILABLE.get(code & 0xFF) if isinstance(code, int) else None
+    if fix is not None:
+        return StoreUnavailableError(store, str(error), fix)
+    return CheckpointCorruptError(f"store {store}", str(error))

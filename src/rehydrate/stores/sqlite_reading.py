@@ -1,0 +1,243 @@
+"""What the SQLite store reads: heads, checkpoints with their records, requests, turns, pages of headers.
+
+Every function runs inside a transaction of `sqlite_batch` and writes nothing. What does not fit together is
+`CheckpointCorruptError`, never a shorter answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from io import BytesIO
+from typing import Final, NamedTuple, TypeVar
+
+import msgspec
+
+from rehydrate.errors import CheckpointCorruptError
+from rehydrate.model.checkpoint import CheckpointRef, Head, Header, Latest, RequestRow, Stored, TurnRow
+
+from .records_sum import RecordSum
+from .rows import open_header, open_row
+from .sqlite_database import Database
+from .standing import Standing
+
+_Row = TypeVar("_Row", bound=msgspec.Struct)
+_RUN: Final = "SELECT no, status, standing FROM rehydrate_run WHERE run_id = ?"
+_RUN_OF: Final = "SELECT run_id FROM rehydrate_run WHERE no = ?"
+_HEADER: Final = "SELECT header FROM rehydrate_checkpoint WHERE run = ? AND seq = ?"
+_PLACE: Final = "SELECT run, seq FROM rehydrate_checkpoint WHERE checkpoint_id = ?"
+_LIVE: Final = """
+SELECT live.key, record.data FROM rehydrate_live AS live
+JOIN rehydrate_record AS record ON record.id BETWEEN live.record AND live.record + live.parts - 1
+WHERE live.run = ? ORDER BY live.key, record.id
+"""
+_LIVE_ONE: Final = """
+SELECT record.key, record.data FROM rehydrate_live AS live
+JOIN rehydrate_record AS record ON record.id BETWEEN live.record AND live.record + live.parts - 1
+WHERE live.run = ? AND live.key = ? ORDER BY record.id
+"""
+_WRITTEN: Final = """
+SELECT record.id, record.key, record.data IS NULL FROM rehydrate_checkpoint AS checkpoint
+JOIN rehydrate_record AS record ON record.id BETWEEN checkpoint.first AND checkpoint.first + checkpoint.rows - 1
+WHERE checkpoint.run = ? AND checkpoint.seq <= ? ORDER BY checkpoint.seq, record.id
+"""
+_DATA: Final = "SELECT data FROM rehydrate_record WHERE id BETWEEN ? AND ? ORDER BY id"
+_HISTORY: Final = "SELECT header FROM rehydrate_checkpoint WHERE run = ? AND seq < ? ORDER BY seq DESC LIMIT ?"
+_RUNS: Final = """
+SELECT run.run_id, checkpoint.header FROM rehydrate_run AS run
+LEFT JOIN rehydrate_checkpoint AS checkpoint ON checkpoint.run = run.no AND checkpoint.seq = run.seq
+WHERE {where} ORDER BY run.run_id LIMIT ?
+"""
+_REQUEST: Final = "SELECT body FROM rehydrate_request WHERE request_id = ?"
+_TURN: Final = "SELECT body FROM rehydrate_turn WHERE workflow = ? AND key = ?"
+#: No sequence number is higher.
+_NO_END: Final = 2**63 - 1
+
+
+class RunRow(NamedTuple):
+    """A run's row: its number in this file, the status it is indexed by, and how it stands."""
+
+    no: int
+    status: str
+    standing: Standing
+
+
+def find_run(database: Database, run_id: str) -> RunRow | None:
+    """Return a run's row, or `None`."""
+    row = database.execute(_RUN, (run_id,)).fetchone()
+    if row is None:
+        return None
+    standing = open_row(row[2], Standing, f"run {run_id!r} in store {database.store}")
+    if standing.run_id != run_id:
+        raise CheckpointCorruptError(f"run {run_id!r} in store {database.store}", "its row belongs to another run")
+    return RunRow(row[0], row[1], standing)
+
+
+def is_alive(database: Database, standing: Standing, now: float) -> bool:
+    """Say whether a run's lease holds and its owner's process is there."""
+    owner = standing.owner
+    return owner is not None and standing.lease_end > now and database.owners.lives(owner)
+
+
+def read_head(database: Database, run_id: str, now: Callable[[], float]) -> Head | None:
+    """Return the run's head, or `None`."""
+    run = find_run(database, run_id)
+    return _head(database, run, now()) if run else None
+
+
+def read_checkpoint(database: Database, ref: CheckpointRef, now: Callable[[], float]) -> Stored | None:
+    """Return a checkpoint with its records, checked against its header's sum, or `None`."""
+    if isinstance(ref, Latest):
+        run = find_run(database, ref.run_id)
+        if run is None:
+            return None
+        seq = run.standing.seq
+    else:
+        place = database.execute(_PLACE, (ref,)).fetchone()
+        if place is None:
+            return None
+        run, seq = _run_of(database, place[0], ref), place[1]
+    head = _head(database, run, now())
+    header = head.header if seq == head.header.seq else _header(database, run, seq)
+    if not isinstance(ref, Latest) and header.checkpoint_id != ref:
+        raise CheckpointCorruptError(f"checkpoint {ref!r} in store {database.store}", "its header is another one's")
+    rows = database.execute(_LIVE, (run.no,)) if seq == head.header.seq else _rows_at(database, run.no, seq)
+    return Stored(header=header, records=_records(database, header, rows), head=head)
+
+
+def read_records(database: Database, run_id: str, keys: Sequence[str]) -> dict[str, bytes]:
+    """Return those of the head's records that exist."""
+    run = find_run(database, run_id)
+    records: dict[str, bytes] = {}
+    for key in keys if run else ():
+        parts = database.execute(_LIVE_ONE, (run.no, key)).fetchall() if run else []
+        if not parts:
+            continue
+        what = f"record {key!r} of run {run_id!r} in store {database.store}"
+        if parts[0][0] != key:
+            raise CheckpointCorruptError(what, "the record in its place belongs to another key")
+        records[key] = b"".join(_bytes(part, what) for _, part in parts)
+    return records
+
+
+def read_request(database: Database, request_id: str) -> RequestRow | None:
+    """Return a request of any run."""
+    what = f"request {request_id!r} in store {database.store}"
+    found = _find(database, _REQUEST, (request_id,), RequestRow, what)
+    if found is not None and found.request_id != request_id:
+        raise CheckpointCorruptError(what, "its row is another request's")
+    return found
+
+
+def read_turn(database: Database, workflow: str, key: str) -> TurnRow | None:
+    """Return the turn that a key belongs to."""
+    what = f"the turn of key {key!r} in store {database.store}"
+    found = _find(database, _TURN, (workflow, key), TurnRow, what)
+    if found is not None and (found.workflow, found.key) != (workflow, key):
+        raise CheckpointCorruptError(what, "its row is another turn's")
+    return found
+
+
+def read_history(database: Database, run_id: str, before: int | None, limit: int) -> list[Header]:
+    """Return headers of a run, newest first, below `before`."""
+    run = find_run(database, run_id)
+    if run is None:
+        return []
+    rows = database.execute(_HISTORY, (run.no, _NO_END if before is None else min(before, _NO_END), limit)).fetchall()
+    return [open_header(row[0], f"a checkpoint of run {run_id!r} in store {database.store}") for row in rows]
+
+
+def read_runs(
+    database: Database, *, workflow: str | None, status: str | None, after: str | None, limit: int
+) -> list[Header]:
+    """Return the heads of runs behind `after`, ordered by run id."""
+    wanted = {"run.workflow = ?": workflow, "run.status = ?": status, "run.run_id > ?": after}
+    given = {condition: value for condition, value in wanted.items() if value is not None}
+    statement = _RUNS.format(where=" AND ".join(given) or "1")
+    rows = database.execute(statement, (*given.values(), limit)).fetchall()
+    return [open_header(header, f"the head of run {run_id!r} in store {database.store}") for run_id, header in rows]
+
+
+def _find(database: Database, statement: str, names: tuple[str, ...], kind: type[_Row], what: str) -> _Row | None:
+    row = database.execute(statement, names).fetchone()
+    return open_row(row[0], kind, what) if row else None
+
+
+def _run_of(database: Database, no: int, checkpoint_id: str) -> RunRow:
+    row = database.execute(_RUN_OF, (no,)).fetchone()
+    run = find_run(database, row[0]) if row else None
+    if run is None:
+        raise CheckpointCorruptError(f"checkpoint {checkpoint_id!r} in store {database.store}", "its run is not there")
+    return run
+
+
+def _head(database: Database, run: RunRow, now: float) -> Head:
+    standing = run.standing
+    header = _header(database, run, standing.seq)
+    if header.checkpoint_id != standing.checkpoint_id:
+        raise CheckpointCorruptError(f"run {standing.run_id!r} in store {database.store}", "its head is another's")
+    return Head(header, standing.owner, standing.epoch, is_alive(database, standing, now))
+
+
+def _header(database: Database, run: RunRow, seq: int) -> Header:
+    run_id = run.standing.run_id
+    what = f"checkpoint number {seq} of run {run_id!r} in store {database.store}"
+    row = database.execute(_HEADER, (run.no, seq)).fetchone()
+    if row is None:
+        raise CheckpointCorruptError(what, "it is not there")
+    header = open_header(row[0], what)
+    if header.run_id != run_id or header.seq != seq:
+        raise CheckpointCorruptError(what, "its header is another one's")
+    return header
+
+
+def _rows_at(database: Database, no: int, seq: int) -> Iterator[tuple[str, object]]:
+    """Give the rows of an earlier checkpoint: of each key the newest record, unless the key was removed."""
+    newest: dict[str, tuple[int, int] | None] = {}
+    current: str | None = None
+    for row_id, key, gone in database.execute(_WRITTEN, (no, seq)).fetchall():
+        if key is not None:
+            current = key
+            newest[key] = None if gone else (row_id, row_id)
+            continue
+        span = newest.get(current) if current is not None else None
+        if current is not None and span is not None:
+            newest[current] = (span[0], row_id)
+    for key, span in newest.items():
+        if span is not None:
+            for (data,) in database.execute(_DATA, span):
+                yield key, data
+
+
+def _records(database: Database, header: Header, rows: Iterable[tuple[str, object]]) -> dict[str, bytes]:
+    """Collect rows, in which the parts of a record follow each other, and check them against the header."""
+    what = f"checkpoint {header.checkpoint_id!r} of run {header.run_id!r} in store {database.store}"
+    records: dict[str, bytes] = {}
+    # Joining a list of parts would need the memory, and the time to get it, twice.
+    cut: dict[str, BytesIO] = {}
+    with RecordSum() as record_sum:
+        for key, value in rows:
+            data = _bytes(value, what)
+            record_sum.add(key, data)
+            if key not in records:
+                records[key] = data
+            elif key in cut:
+                cut[key].write(data)
+            else:
+                cut[key] = _joined(records[key], data)
+        for key, joined in cut.items():
+            records[key] = joined.getvalue()
+        record_sum.check(header)
+    return records
+
+
+def _joined(first: bytes, second: bytes) -> BytesIO:
+    joined = BytesIO()
+    joined.write(first)
+    joined.write(second)
+    return joined
+
+
+def _bytes(value: object, what: str) -> bytes:
+    if not isinstance(value, bytes):
+        raise CheckpointCorruptError(what, "a record is not bytes")
+    return value

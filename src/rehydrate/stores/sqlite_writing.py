@@ -1,0 +1,162 @@
+"""What the SQLite store writes: commits, leases, and the end of a run.
+
+Every function runs inside a write transaction of `sqlite_batch`, which undoes it where it raises. The rules of a
+commit are `standing`'s; here they only become rows.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from typing import Final
+
+from rehydrate.errors import CommitConflictError, RunBusyError
+from rehydrate.model.checkpoint import Commit, Header
+
+from .rows import seal_row
+from .sqlite_database import Database, Value
+from .sqlite_reading import RunRow, find_run, is_alive
+from .standing import Standing, check_commit, standing_after, standing_renewed
+
+#: Big data is cut into rows of this many bytes: SQLite writes them in half the time of one big row, and the first can
+#: be hashed while the next is read (docs/decisions/0003-sqlite-locking.md).
+PART_BYTES: Final = 256 * 1024
+
+_NEW_RUN: Final = "INSERT INTO rehydrate_run (run_id, workflow, status, seq, standing) VALUES (?, ?, ?, ?, ?)"
+_MOVE_RUN: Final = "UPDATE rehydrate_run SET seq = ?, standing = ? WHERE no = ?"
+# Apart from the former, as naming an indexed column in an UPDATE costs the index even where nothing changes.
+_MOVE_RUN_AND_STATUS: Final = "UPDATE rehydrate_run SET seq = ?, standing = ?, status = ? WHERE no = ?"
+_RENEW: Final = "UPDATE rehydrate_run SET standing = ? WHERE no = ?"
+_CHECKPOINT: Final = "INSERT INTO rehydrate_checkpoint VALUES (NULL, ?, ?, ?, ?, ?, ?)"
+_RECORD: Final = "INSERT INTO rehydrate_record VALUES (?, ?, ?)"
+_LIVE: Final = "INSERT OR REPLACE INTO rehydrate_live VALUES (?, ?, ?, ?)"
+_NOT_LIVE: Final = "DELETE FROM rehydrate_live WHERE run = ? AND key = ?"
+_REQUEST: Final = """
+INSERT INTO rehydrate_request VALUES (?, ?, ?)
+ON CONFLICT (request_id) DO UPDATE SET body = excluded.body WHERE run = excluded.run
+"""
+_TURN: Final = """
+INSERT INTO rehydrate_turn VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (workflow, key) DO UPDATE SET body = excluded.body WHERE run = excluded.run AND number = excluded.number
+"""
+_DELETE_RECORDS: Final = "DELETE FROM rehydrate_record WHERE id BETWEEN ? AND ?"
+_SPANS: Final = "SELECT first, first + rows - 1 FROM rehydrate_checkpoint WHERE run = ?"
+_DELETE_ROWS: Final = (
+    "DELETE FROM rehydrate_live WHERE run = ?",
+    "DELETE FROM rehydrate_request WHERE run = ?",
+    "DELETE FROM rehydrate_turn WHERE run = ?",
+    "DELETE FROM rehydrate_checkpoint WHERE run = ?",
+    "DELETE FROM rehydrate_run WHERE no = ?",
+)
+
+
+def write_commit(database: Database, commit: Commit, now: Callable[[], float]) -> None:
+    """Write a commit. Raises `CommitConflictError` where head, epoch, an id or a key is not as expected."""
+    run = find_run(database, commit.header.run_id)
+    check_commit(commit, run.standing if run else None)
+    if commit.lease.seconds > 0:
+        database.owners.hold(commit.lease.owner)
+    no = _move_run(database, run, commit.header, standing_after(commit, now()))
+    rows, live = _record_rows(database, no, commit)
+    _write_checkpoint(database, no, commit.header, rows)
+    if commit.removes:
+        database.execute_many(_NOT_LIVE, ((no, key) for key in commit.removes))
+    if rows:
+        database.execute_many(_RECORD, rows)
+    if live:
+        database.execute_many(_LIVE, live)
+    if commit.requests or commit.turn is not None:
+        _write_names(database, no, commit)
+
+
+def renew_lease(database: Database, run_id: str, owner: str, epoch: int, until: float) -> None:
+    """Lengthen a lease. Raises `CommitConflictError` where owner or epoch are not the run's."""
+    run = find_run(database, run_id)
+    renewed = standing_renewed(run.standing if run else None, run_id, owner, epoch, until)
+    if run is not None:
+        database.owners.hold(owner)
+        database.execute(_RENEW, (seal_row(renewed), run.no))
+
+
+def delete_run(database: Database, run_id: str, now: Callable[[], float]) -> bool:
+    """Delete a run and all that belongs to it; `False` where there was none. Raises `RunBusyError`."""
+    run = find_run(database, run_id)
+    if run is None:
+        return False
+    owner = run.standing.owner
+    if owner is not None and is_alive(database, run.standing, now()):
+        raise RunBusyError(run_id, owner)
+    database.execute_many(_DELETE_RECORDS, database.execute(_SPANS, (run.no,)).fetchall())
+    for statement in _DELETE_ROWS:
+        database.execute(statement, (run.no,))
+    return True
+
+
+def commit_bytes(commit: Commit) -> int:
+    """Return how many bytes of records a commit holds."""
+    return sum(len(put.data) for put in commit.puts)
+
+
+def _move_run(database: Database, run: RunRow | None, header: Header, standing: Standing) -> int:
+    sealed, status = seal_row(standing), header.status.value
+    if run is None:
+        row = (header.run_id, header.workflow, status, header.seq, sealed)
+        no = database.execute(_NEW_RUN, row).lastrowid
+        if no is None:
+            raise CommitConflictError(header.run_id, "a new run", "no row was made")
+        return no
+    if status == run.status:
+        database.execute(_MOVE_RUN, (header.seq, sealed, run.no))
+    else:
+        database.execute(_MOVE_RUN_AND_STATUS, (header.seq, sealed, status, run.no))
+    return run.no
+
+
+def _write_checkpoint(database: Database, no: int, header: Header, rows: list[tuple[Value, ...]]) -> None:
+    first = rows[0][0] if rows else 0
+    try:
+        database.execute(_CHECKPOINT, (no, header.seq, header.checkpoint_id, seal_row(header), first, len(rows)))
+    except sqlite3.IntegrityError:
+        raise CommitConflictError(header.run_id, "a new checkpoint id", f"{header.checkpoint_id} in use") from None
+
+
+def _record_rows(
+    database: Database, no: int, commit: Commit
+) -> tuple[list[tuple[Value, ...]], list[tuple[Value, ...]]]:
+    """Return the rows of the commit's records, numbered one after the other, and the rows of what is live."""
+    number = database.next_record()
+    rows: list[tuple[Value, ...]] = []
+    live: list[tuple[Value, ...]] = []
+    for key in commit.removes:
+        rows.append((number, key, None))
+        number += 1
+    for key, data in ((put.key, put.data) for put in commit.puts):
+        if len(data) <= PART_BYTES:
+            parts: list[tuple[Value, ...]] = [(number, key, data)]
+        else:
+            parts = _part_rows(number, key, memoryview(data))
+        rows += parts
+        live.append((no, key, number, len(parts)))
+        number += len(parts)
+    database.use_records(number)
+    return rows, live
+
+
+def _part_rows(number: int, key: str, data: memoryview) -> list[tuple[Value, ...]]:
+    starts = range(0, len(data), PART_BYTES)
+    return [
+        (number + index, None if index else key, data[start : start + PART_BYTES]) for index, start in enumerate(starts)
+    ]
+
+
+def _write_names(database: Database, no: int, commit: Commit) -> None:
+    header, requests, turn = commit.header, commit.requests, commit.turn
+    if requests:
+        written = database.execute_many(_REQUEST, ((row.request_id, no, seal_row(row)) for row in requests))
+        if written != len(requests):
+            raise CommitConflictError(header.run_id, "requests of its own", "one of another run")
+    if turn is None:
+        return
+    cursor = database.execute(_TURN, (turn.workflow, turn.key, no, turn.number, seal_row(turn)))
+    if cursor.rowcount != 1:
+        raise CommitConflictError(header.run_id, f"key {turn.key!r} as its own", "another turn's")

@@ -1,0 +1,166 @@
+"""The store contract, third part: many callers at once, event loops that come and go, cancelled calls, closing.
+
+Each check is an async function over `make(clock=...)` and fails by an assert.
+"""
+
+# ruff: noqa: S101  (a contract is made of asserts)
+
+from __future__ import annotations
+
+import asyncio
+
+from rehydrate.errors import CommitConflictError, StoreClosedError
+from rehydrate.model.checkpoint import Commit, Latest
+from rehydrate.ports import CheckpointStorage
+
+from .contract_tools import Check, CommitMaker, MakeStore, ManualClock, head_of, loaded, refused
+
+#: How often two writers meet at one head.
+ROUNDS = 200
+
+
+async def attempt(store: CheckpointStorage, commit: Commit) -> bool:
+    """Say whether a commit was taken; a lost race is the only other end."""
+    try:
+        await store.commit(commit)
+    except CommitConflictError:
+        return False
+    return True
+
+
+async def of_two_tasks_one_wins(make: MakeStore) -> None:
+    """Two tasks commit on one head at once: exactly one is taken, in each of 200 rounds, and its records are there."""
+    store, maker = make(clock=ManualClock()), CommitMaker()
+    await store.commit(maker.claim())
+    for _ in range(ROUNDS):
+        rivals = [maker.copy(owner="owner", tag=tag) for tag in ("a", "b")]
+        commits = [rival.step({"k": rival.tag.encode()}) for rival in rivals]
+        won = await asyncio.gather(*(attempt(store, commit) for commit in commits))
+        assert sorted(won) == [False, True]
+        maker = rivals[won.index(True)]
+    assert (await loaded(store, Latest("run"))).records == maker.records
+    await store.close()
+
+
+async def of_two_threads_one_wins(make: MakeStore) -> None:
+    """Two threads with loops of their own start the same runs through one store: each run is started exactly once."""
+    store = make(clock=ManualClock())
+
+    async def start_all(tag: str) -> list[bool]:
+        return [await attempt(store, CommitMaker(f"r{number}", tag=tag).claim()) for number in range(ROUNDS)]
+
+    first, second = await asyncio.gather(
+        *(asyncio.to_thread(lambda tag=tag: asyncio.run(start_all(tag))) for tag in ("a", "b"))
+    )
+    assert [one + other for one, other in zip(first, second, strict=True)] == [1] * ROUNDS
+    for number, won in enumerate(first):
+        head = await head_of(store, f"r{number}")
+        assert head.header.checkpoint_id == f"r{number}:0{'a' if won else 'b'}"
+    await store.close()
+
+
+async def a_lost_commit_fails_alone(make: MakeStore) -> None:
+    """Of many runs that commit at the same moment, the one with a stale head fails and all others are taken."""
+    store = make(clock=ManualClock())
+    makers = [CommitMaker(f"r{number:03d}") for number in range(100)]
+    await asyncio.gather(*(store.commit(maker.claim({"k": b"0"})) for maker in makers))
+    makers[50].head = "stale"
+    commits = [maker.step({"k": b"1"}, ["never"]) for maker in makers]
+    results = await asyncio.gather(*(store.commit(commit) for commit in commits), return_exceptions=True)
+    assert [number for number, result in enumerate(results) if result is not None] == [50]
+    assert isinstance(results[50], CommitConflictError)
+    records = [(await loaded(store, Latest(maker.run_id))).records["k"] for maker in makers]
+    assert records == [b"1"] * 50 + [b"0"] + [b"1"] * 49
+    await store.close()
+
+
+async def loops_come_and_go(make: MakeStore) -> None:
+    """One store object serves event loops one after the other, and a loop that left calls behind disturbs nobody."""
+    store, maker = make(clock=ManualClock()), CommitMaker()
+
+    async def step(commit: Commit) -> None:
+        await store.commit(commit)
+
+    async def leave(commit: Commit) -> None:
+        waiting = asyncio.ensure_future(store.commit(commit))
+        await asyncio.sleep(0)
+        waiting.cancel()
+
+    await asyncio.to_thread(lambda: asyncio.run(step(maker.claim({"k": b"0"}))))
+    await asyncio.to_thread(lambda: asyncio.run(step(maker.step({"k": b"1"}))))
+    await asyncio.to_thread(lambda: asyncio.run(leave(maker.step({"k": b"2"}))))
+    await asyncio.to_thread(lambda: asyncio.run(step(maker.step({"k": b"3"}))))
+    assert (await loaded(store, Latest("run"))).records == {"k": b"3"}
+    await store.close()
+
+
+async def a_cancelled_call_harms_nothing(make: MakeStore) -> None:
+    """A commit whose caller is cancelled is taken or not, as a whole, and the store goes on."""
+    store, maker = make(clock=ManualClock()), CommitMaker()
+    await store.commit(maker.claim({"k": b"start"}))
+    for number in range(20):
+        before = maker.copy(owner="owner", tag=f".{number}")
+        after = maker.copy(owner="owner", tag=f".{number}")
+        commit = after.step({"k": b"%d" % number, "l": b"%d" % number})
+        waiting = asyncio.ensure_future(store.commit(commit))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        stored = await loaded(store, Latest("run"))
+        taken = stored.header.checkpoint_id == after.head
+        maker = after if taken else before
+        assert (stored.header.checkpoint_id, stored.records) == (maker.head, maker.records)
+    await store.commit(maker.step({"k": b"end"}))
+    assert (await loaded(store, Latest("run"))).records["k"] == b"end"
+    await store.close()
+
+
+async def reads_follow_writes(make: MakeStore) -> None:
+    """A read that is asked for after a commit, without waiting for it, sees it."""
+    store, maker = make(clock=ManualClock()), CommitMaker()
+    await store.commit(maker.claim())
+    calls: list[asyncio.Future[object]] = []
+    for number in range(10):
+        calls.append(asyncio.ensure_future(store.commit(maker.step({"k": b"%d" % number}))))
+        calls.append(asyncio.ensure_future(store.read("run", ["k"])))
+    results = await asyncio.gather(*calls)
+    assert results[1::2] == [{"k": b"%d" % number} for number in range(10)]
+    await store.close()
+
+
+async def a_closed_store_says_so(make: MakeStore) -> None:
+    """Calls made before `close` are done; a second `close` does nothing; every later call is refused."""
+    store, maker = make(clock=ManualClock()), CommitMaker()
+    commits = [asyncio.ensure_future(store.commit(commit)) for commit in (maker.claim(), maker.step(), maker.end())]
+    await asyncio.sleep(0)
+    await store.close()
+    assert await asyncio.gather(*commits) == [None, None, None]
+    await store.close()
+    for call in (
+        store.commit(maker.claim()),
+        store.head("run"),
+        store.load("run:0"),
+        store.read("run", []),
+        store.find_request("q"),
+        store.find_turn("flow", "key"),
+        store.renew("run", "owner", 1, 30),
+        store.runs(),
+        store.history("run"),
+        store.inspect("run:0"),
+        store.delete("run"),
+    ):
+        await refused(StoreClosedError, call)
+    unused = make(clock=ManualClock())
+    await unused.close()
+    await refused(StoreClosedError, unused.head("run"))
+
+
+RACE_CHECKS: tuple[Check, ...] = (
+    of_two_tasks_one_wins,
+    of_two_threads_one_wins,
+    a_lost_commit_fails_alone,
+    loops_come_and_go,
+    a_cancelled_call_harms_nothing,
+    reads_follow_writes,
+    a_closed_store_says_so,
+)
