@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rehydrate.model.checkpoint import Status
     from rehydrate.ports import CheckpointStorage
     from rehydrate.runtime.checkpoint import WorkflowCheckpoint
+    from rehydrate.runtime.legacy import ExecutionContext, LegacyRequest
     from rehydrate.runtime.requests import PendingRequest, RequestAnswer
     from rehydrate.runtime.result import WorkflowRunResult
     from rehydrate.runtime.runner import Runner, RunnerContext
@@ -36,9 +37,11 @@ __all__ = [
     "Case",
     "CheckpointStorage",
     "Default",
+    "ExecutionContext",
     "Executor",
     "FunctionExecutor",
     "InMemoryCheckpointStorage",
+    "LegacyRequest",
     "PendingRequest",
     "Reducer",
     "RequestAnswer",

@@ -175,7 +175,9 @@ def test_a_frozen_executor_refuses_assignments_and_names_the_ways_out() -> None:
     greet = Greet("hi", "greet")
     greet.greeting = "good morning"
     greet.freeze()
-    with pytest.raises(FrozenExecutorError, match=r"'greet'.*'greeting'.*set_state.*on_checkpoint_save.*cached_property"):
+    with pytest.raises(
+        FrozenExecutorError, match=r"'greet'.*'greeting'.*set_state.*on_checkpoint_save.*cached_property"
+    ):
         greet.greeting = "good night"
     with pytest.raises(FrozenExecutorError):
         del greet.greeting

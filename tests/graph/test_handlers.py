@@ -250,7 +250,9 @@ def test_a_function_is_checked_like_a_method() -> None:
     @executor(id="intake")
     async def take(claim): ...
 
-    with pytest.raises(ExecutorDefinitionError, match=r"'take'.*@executor\(message=..., sends=..., yields=..., returns="):
+    with pytest.raises(
+        ExecutorDefinitionError, match=r"'take'.*@executor\(message=..., sends=..., yields=..., returns="
+    ):
         _ = take.handlers
 
 

@@ -1,13 +1,13 @@
 """Whether values match hints, and hints as text."""
 
 import collections
+import typing
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import (
     Annotated,
     Any,
     Generic,
-    List,  # noqa: UP035  (old code is still annotated with it)
     Literal,
     Never,
     NewType,
@@ -76,7 +76,7 @@ class Person:
         (1, Any),
         (Dog(), object),
         ([1, 2], list[int]),
-        ([1], List),  # noqa: UP006
+        ([1], typing.List),  # noqa: UP006
         ([1, "a"], list[int | str]),
         ([], list[int]),
         ({"a": 1}, dict[str, int]),
@@ -192,7 +192,7 @@ def test_keys_of_a_typed_dict_know_whether_they_are_required() -> None:
         (5, "5 is not a type"),
         (list[Unchecked], "Unchecked is a protocol that is not @runtime_checkable"),
         (Iterable[Unchecked], None),
-        (dict[str, "Later"], "'Later' is not a type"),
+        (dict[str, "later"], "'later' is not a type"),  # noqa: F821
     ],
 )
 def test_a_hint_that_cannot_be_checked_says_why(hint, problem) -> None:

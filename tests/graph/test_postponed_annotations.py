@@ -90,12 +90,12 @@ def test_a_name_for_type_checkers_only_is_an_error_that_says_how() -> None:
 
     class Pay(Executor):
         @handler
-        async def on_sum(self, sum: Decimal, ctx: WorkflowContext[Never, int]) -> None: ...
+        async def on_sum(self, price: Decimal, ctx: WorkflowContext[Never, int]) -> None: ...
 
     with pytest.raises(ExecutorDefinitionError) as caught:
         _ = Pay().handlers
     assert str(caught.value) == (
-        "executor 'Pay.on_sum': the annotation of parameter 'sum', Decimal, cannot be resolved (name 'Decimal' is not"
+        "executor 'Pay.on_sum': the annotation of parameter 'price', Decimal, cannot be resolved (name 'Decimal' is not"
         " defined). Import or define the type where the module can see it at run time (not under TYPE_CHECKING), or"
         " state it: @handler(message=..., sends=..., yields=...)."
     )
@@ -106,12 +106,15 @@ def test_stated_types_need_no_annotation_that_can_be_resolved() -> None:
 
     class Pay(Executor):
         @handler(message=int)
-        async def on_sum(self, sum: Decimal, ctx: WorkflowContext[Never, int]) -> None: ...
+        async def on_sum(self, price: Decimal, ctx: WorkflowContext[Never, int]) -> None: ...
 
         @handler(message=str, sends=(), yields=int)
         async def on_text(self, text: str, ctx: WorkflowContext[Decimal]) -> None: ...
 
-    assert [(spec.message, spec.sends, spec.yields) for spec in Pay().handlers] == [(int, (), (int,)), (str, (), (int,))]
+    assert [(spec.message, spec.sends, spec.yields) for spec in Pay().handlers] == [
+        (int, (), (int,)),
+        (str, (), (int,)),
+    ]
 
 
 def test_a_method_may_not_return_what_cannot_be_resolved() -> None:
@@ -119,7 +122,7 @@ def test_a_method_may_not_return_what_cannot_be_resolved() -> None:
 
     class Pay(Executor):
         @handler
-        async def on_sum(self, sum: int) -> Decimal: ...
+        async def on_sum(self, price: int) -> Decimal: ...
 
     with pytest.raises(ExecutorDefinitionError, match="is annotated to return Decimal, but methods return nothing"):
         _ = Pay().handlers

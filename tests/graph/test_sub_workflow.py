@@ -10,7 +10,9 @@ from tests.graph.graphs import Built, defined, edge, graph, node
 
 def nested():
     """Make a workflow that does nothing but run another one."""
-    inner = defined(graph(node("in", int | str, bytes), node("out", bytes, float), groups=[edge("in", "out")], name="i"))
+    inner = defined(
+        graph(node("in", int | str, bytes), node("out", bytes, float), groups=[edge("in", "out")], name="i")
+    )
     return WorkflowExecutor(Built(defined(graph(WorkflowExecutor(Built(inner)), name="middle"))))
 
 

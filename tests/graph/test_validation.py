@@ -92,7 +92,7 @@ def test_a_right_graph_has_no_problems() -> None:
         (flow(nodes="a", version=[2]), "version is [2]; use a whole number from 1 on"),
         (flow(nodes="a", version=True), "version is True; use a whole number from 1 on"),
         (flow(nodes="a", max_supersteps=0), "max_supersteps is 0; use a whole number from 1 on"),
-        (flow(nodes="a", max_concurrency=0), "max_concurrency is 0; use a whole number from 1 on, or None for no bound"),
+        (flow(nodes="a", max_concurrency=0), "max_concurrency is 0; use a whole number from 1 on, or None"),
         (flow(nodes="a", reducers={"": Reducer("add")}), "state key of a reducer '' is not allowed."),
         (flow(nodes="a", resources={"client": 5}), "resource 'client' is declared as 5; declare it by its class"),
         (flow(nodes="a", start="z"), "start executor 'z' is not in the graph; pass the executor itself"),
@@ -134,7 +134,10 @@ def test_a_right_graph_has_no_problems() -> None:
         ),
         (graph(Twice("t")), "executor 't': response handlers 'yes' and 'no' both take the pair (int, bool)"),
         (graph(Wrong("w")), "executor 'Wrong.one': parameter 'message' has no annotation."),
-        (graph(HalfHooked("h")), "executor 'h' overrides only on_checkpoint_save; override both checkpoint hooks or none"),
+        (
+            graph(HalfHooked("h")),
+            "executor 'h' overrides only on_checkpoint_save; override both checkpoint hooks or neither",
+        ),
         (
             graph(HasHandler(Built(child()), "c")),
             "executor 'c' runs a workflow and cannot have handlers; put them into an executor beside it",
@@ -180,8 +183,8 @@ def test_all_problems_are_reported_at_once() -> None:
             [node("a", int, int | str), node("b", str, None), node("c", bytes | str, None)],
             [fan_out("a", "b", "c")],
             [
-                "executor 'a' sends int, which none of its targets takes ('b', 'c'); add a handler for it to one of them,"
-                " or an edge to one that has it"
+                "executor 'a' sends int, which none of its targets takes ('b', 'c'); add a handler for it to one of"
+                " them, or an edge to one that has it"
             ],
         ),
         (
@@ -204,11 +207,6 @@ def test_all_problems_are_reported_at_once() -> None:
             [node("a"), node("j", int)],
             [fan_in("j", "a")],
             ["edge 'a' -> 'j': 'a' sends a list of int, 'j' takes int; change one of them or remove the edge"],
-        ),
-        (
-            [node("a", int, int), node("b", int, str), node("j", list[int] | list[str])],
-            [edge("a", "b"), fan_in("j", "a", "b")],
-            [],
         ),
         (
             [WorkflowExecutor(Built(child(int, str)), "sub"), node("b", int, None)],
@@ -251,6 +249,16 @@ def test_a_join_needs_one_handler_for_what_all_its_sources_send() -> None:
     )  # fmt: skip
     assert problems(spec) == [
         "fan-in into 'j': one handler has to take a list of int | str; it has handlers for list[int] | list[str]"
+    ]
+
+
+def test_workflows_cannot_be_nested_deeper_than_scopes_can() -> None:
+    """It would fail in the run otherwise."""
+    definition = child()
+    for _ in range(64):
+        definition = defined(graph(WorkflowExecutor(Built(definition), "in"), name="child"))
+    assert problems(graph(WorkflowExecutor(Built(definition), "sub"))) == [
+        "executor 'sub' would nest workflows 65 levels deep; 64 are possible: use a loop inside of one workflow"
     ]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Never, Self, TypeAlias, cast
+from typing import Any, Final, Self, TypeAlias, cast
 
 from rehydrate.api.workflow import Workflow
 from rehydrate.codecs import TypeRegistry, ValueCodec, type_name
@@ -16,13 +16,11 @@ from rehydrate.errors import DefinitionError, WorkflowBuildError
 from rehydrate.graph.assembly import assemble, stored_hints
 from rehydrate.graph.definition import Reducer
 from rehydrate.graph.edges import (
-    Condition,
     DirectGroup,
     EdgeGroup,
     FanInGroup,
     FanOutGroup,
     MultiSelectionGroup,
-    Selection,
     SwitchGroup,
 )
 from rehydrate.graph.executor import Executor
@@ -33,12 +31,12 @@ from rehydrate.ports.store import CheckpointStorage
 
 #: An executor, or the id of one that is added elsewhere.
 Node: TypeAlias = Executor | str
-#: A function of one message; `Never` lets it be of any type, which the builder cannot know.
-Predicate: TypeAlias = Callable[[Never], bool]
+#: A function of one message. `Any`: only the user knows of what type messages on an edge are.
+Predicate: TypeAlias = Callable[[Any], bool]
 #: A function of a message and the target ids that returns those to take.
-Selector: TypeAlias = Callable[[Never, list[str]], Sequence[str]]
+Selector: TypeAlias = Callable[[Any, list[str]], Sequence[str]]
 #: A reducer of the library, or a function of (current value or `None`, contribution).
-ReducerLike: TypeAlias = Reducer | Callable[[Never, Never], object]
+ReducerLike: TypeAlias = Reducer | Callable[[Any, Any], object]
 
 _LOG: Final = logging.getLogger("rehydrate")
 
@@ -79,7 +77,8 @@ class WorkflowBuilder:
         self._resources = dict(resources or {})
         self._max_supersteps = max_supersteps
         self._max_concurrency = max_concurrency
-        self._executors: list[Executor] = []
+        #: By identity, because an id may come twice and an executor need not be hashable.
+        self._executors: dict[int, Executor] = {}
         self._groups: list[EdgeGroup] = []
         self._problems: list[str] = []
         self._reducers = self._named_reducers(reducers or {})
@@ -91,7 +90,7 @@ class WorkflowBuilder:
         """Send on from `source` to `target` what `condition` holds for; `name` names the condition in the signature."""
         ends = self._ends([source, target], "add_edge")
         if ends:
-            self._groups.append(DirectGroup(unnumbered(*ends), cast("Condition | None", condition), name))
+            self._groups.append(DirectGroup(unnumbered(*ends), condition, name))
         return self
 
     def add_chain(self, executors: Sequence[Node]) -> Self:
@@ -128,7 +127,7 @@ class WorkflowBuilder:
         ends = self._targets(source, [case.target for case in (*chosen, *defaults)], where)
         if ends:
             edges = tuple(unnumbered(ends[0], target) for target in ends[1:])
-            conditions = tuple(cast("Condition", case.predicate) for case in chosen)
+            conditions = tuple(case.predicate for case in chosen)
             self._groups.append(SwitchGroup(conditions, edges, tuple(case.name for case in chosen)))
         return self
 
@@ -139,7 +138,7 @@ class WorkflowBuilder:
         ends = self._targets(source, targets, "add_multi_selection_edge_group")
         if ends:
             edges = tuple(unnumbered(ends[0], target) for target in ends[1:])
-            self._groups.append(MultiSelectionGroup(edges, cast("Selection", selection_func), name))
+            self._groups.append(MultiSelectionGroup(edges, selection_func, name))
         return self
 
     def build(self) -> Workflow:
@@ -163,7 +162,7 @@ class WorkflowBuilder:
         return GraphSpec(
             name=self._name,
             start=self._start or "",
-            executors=tuple(self._executors),
+            executors=tuple(self._executors.values()),
             groups=tuple(self._groups),
             version=self._version,
             reducers=self._reducers,
@@ -190,8 +189,7 @@ class WorkflowBuilder:
         if isinstance(node, str):
             return node
         if isinstance(node, Executor):
-            if not any(known is node for known in self._executors):
-                self._executors.append(node)
+            self._executors[id(node)] = node
             return node.id
         if hasattr(node, "definition"):
             hint = "wrap the workflow in WorkflowExecutor(workflow, id=...)"

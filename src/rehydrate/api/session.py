@@ -11,7 +11,7 @@ from typing import Any, Literal, Unpack, overload
 from rehydrate.runtime.call import LATEST, CheckpointArgument
 from rehydrate.runtime.checkpoint import WorkflowCheckpoint
 from rehydrate.runtime.result import WorkflowRunResult
-from rehydrate.runtime.runner import CallOptions, Runner
+from rehydrate.runtime.runner import CallOptions, Runner, TurnOptions
 from rehydrate.runtime.stream import RunStream
 
 
@@ -49,11 +49,10 @@ class Session:
         return self._runner.run_from(self._supply, message, options, stream=stream)
 
     def resume(
-        self, checkpoint: CheckpointArgument, message: object = None, **options: Unpack[CallOptions]
+        self, checkpoint: CheckpointArgument, message: object = None, **options: Unpack[TurnOptions]
     ) -> Coroutine[Any, Any, WorkflowRunResult]:
         """Go on from a checkpoint of this run."""
-        options["checkpoint"] = checkpoint
-        return self.run(message, **options)
+        return self.run(message, checkpoint=checkpoint, **options)
 
     async def _supply(self, options: CallOptions) -> CallOptions:
         """Fill in where the run stands: what the runner saw last, what was given, or the head in the store."""

@@ -16,7 +16,7 @@ from rehydrate.ports import CheckpointStorage
 from rehydrate.runtime.call import CheckpointArgument
 from rehydrate.runtime.program import Program
 from rehydrate.runtime.result import WorkflowRunResult
-from rehydrate.runtime.runner import CallOptions, Runner
+from rehydrate.runtime.runner import CallOptions, Runner, TurnOptions
 from rehydrate.runtime.stream import RunStream
 
 from .session import Session
@@ -26,6 +26,12 @@ Value = TypeVar("Value")
 
 class RunOptions(CallOptions, total=False):
     """The keyword arguments of `Workflow.run`."""
+
+    checkpoint_storage: CheckpointStorage | None
+
+
+class ResumeOptions(TurnOptions, total=False):
+    """The keyword arguments of `Workflow.resume`."""
 
     checkpoint_storage: CheckpointStorage | None
 
@@ -83,17 +89,37 @@ class Workflow:
         runner = Runner(self, options.pop("checkpoint_storage", None))
         return runner.run(message, stream=stream, **options)
 
+    @overload
+    def resume(
+        self,
+        checkpoint: CheckpointArgument,
+        message: object = None,
+        *,
+        stream: Literal[False] = False,
+        **options: Unpack[ResumeOptions],
+    ) -> Coroutine[Any, Any, WorkflowRunResult]: ...
+
+    @overload
+    def resume(
+        self,
+        checkpoint: CheckpointArgument,
+        message: object = None,
+        *,
+        stream: Literal[True],
+        **options: Unpack[ResumeOptions],
+    ) -> RunStream: ...
+
     def resume(
         self,
         checkpoint: CheckpointArgument,
         message: object = None,
         *,
         stream: bool = False,
-        **options: Unpack[RunOptions],
+        **options: Unpack[ResumeOptions],
     ) -> Coroutine[Any, Any, WorkflowRunResult] | RunStream:
         """Restore a checkpoint and go on: `run` with its intent in the name."""
-        options["checkpoint"] = checkpoint
-        return self.run(message, stream=stream, **options)
+        runner = Runner(self, options.pop("checkpoint_storage", None))
+        return runner.run(message, stream=stream, checkpoint=checkpoint, **options)
 
     def session(
         self,

@@ -25,6 +25,7 @@ from .layouts import (
 from .models import attrs_names, is_pydantic, is_struct, of_model, of_struct
 
 _VALUE: Final = ("value",)
+_ROOTS: Final = frozenset({("pydantic", "BaseModel"), ("pydantic", "RootModel"), ("msgspec", "Struct")})
 _fields: Final = cast("Callable[[type], tuple[dataclasses.Field[object], ...]]", dataclasses.fields)
 
 
@@ -51,13 +52,22 @@ def layout_of(cls: type) -> Layout:
 
 def is_storable(cls: type) -> bool:
     """Tell whether a class has a form that can be stored, without asking for exactness."""
+    if is_root(cls):
+        return False
     return declares_fields(cls) or _is_below(cls, Enum) or any(_is_below(cls, base) for base in _BUILT_IN)
 
 
 def declares_fields(cls: type) -> bool:
     """Tell whether a class declares fields, with hints."""
+    if is_root(cls):
+        return False
     known = is_named_tuple(cls) or is_pydantic(cls) or is_struct(cls)
-    return known or dataclasses.is_dataclass(cls) or attrs_names(cls) is not None
+    return known or attrs_names(cls) is not None or dataclasses.is_dataclass(cls)
+
+
+def is_root(cls: type) -> bool:
+    """Tell whether a class is only there to derive storable classes from."""
+    return cls.__module__ == "enum" or (cls.__module__.partition(".")[0], cls.__qualname__) in _ROOTS
 
 
 def is_named_tuple(cls: type) -> bool:

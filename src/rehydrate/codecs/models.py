@@ -76,6 +76,8 @@ def of_model(cls: type) -> Layout:
     slots = slots_of(cls)
     beside = set(slots) - set(_OF_PYDANTIC)
     set_given, set_extra, set_private = (slots[name].__set__ for name in _OF_PYDANTIC)
+    # A root model has `None` in the class for the other two, and no values.
+    has_more = not getattr(cls, "__pydantic_root_model__", False)
 
     def take(value: object) -> State:
         inside: State = value.__dict__
@@ -85,7 +87,7 @@ def of_model(cls: type) -> Layout:
             if extra is not None:
                 raise no_field(extra)
             state = {name: inside[name] for name in names if name in inside}
-        given, extra_values, private = (slots[name].__get__(value) for name in _OF_PYDANTIC)
+        given, extra_values, private = (getattr(value, name, None) for name in _OF_PYDANTIC)
         if given != known:
             state[_FIELDS_SET] = sorted(cast("set[str]", given))
         if extra_values is not None:
@@ -106,8 +108,9 @@ def of_model(cls: type) -> Layout:
         made = new_bare(cls)
         fill(made, fields)
         set_given(made, set(names) if given is None else set(cast("list[str]", given)))
-        set_extra(made, extra)
-        set_private(made, private)
+        if has_more:
+            set_extra(made, extra)
+            set_private(made, private)
         return made
 
     return Layout(names, take, build)

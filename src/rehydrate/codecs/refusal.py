@@ -76,7 +76,11 @@ def _parts(value: object, where: str, depth: int, layouts: Mapping[type, Layout]
     """Return the parts of a value, or `None` for a type without any; raises `Refusal`."""
     kind = type(value)
     if kind is dict:
-        return _of_dict(cast("dict[object, object]", value), where, depth)
+        pairs = cast("dict[object, object]", value)
+        plain = all(map(is_plain_key, pairs))
+        if not plain and is_crowded(pairs):
+            raise Refusal(CROWDED)
+        return _of_dict(pairs, where, depth + (1 if plain else 2))
     if kind in {list, tuple, deque}:
         items = cast("list[object]", value)
         inner = depth + (1 if kind is list else 2)
@@ -94,10 +98,6 @@ def _parts(value: object, where: str, depth: int, layouts: Mapping[type, Layout]
 
 
 def _of_dict(value: dict[object, object], where: str, depth: int) -> Iterator[_Part]:
-    plain = all(map(is_plain_key, value))
-    if not plain and is_crowded(value):
-        raise Refusal(CROWDED)
-    inner = depth + (1 if plain else 2)
     for key, item in value.items():
-        yield _Part(key, f"{where} key {key!r:.40}", inner)
-        yield _Part(item, f"{where}[{key!r:.40}]", inner)
+        yield _Part(key, f"{where} key {key!r:.40}", depth)
+        yield _Part(item, f"{where}[{key!r:.40}]", depth)

@@ -10,14 +10,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from rehydrate import CheckpointStorage, SqliteCheckpointStorage, WorkflowRunResult
+from rehydrate import (
+    CheckpointStorage,
+    SqliteCheckpointStorage,
+    WorkflowRunResult,
+    checkpoint_storage_from_url,
+)
 from rehydrate.demo.environment import AuditInputError
+from rehydrate.demo.look_up import LookUp
 from rehydrate.demo.messages import AuditRequest
 from rehydrate.demo.progress import ProgressLines
 from rehydrate.demo.workflow import audit_workflow
+from rehydrate.errors import StoreUnavailableError
 from rehydrate.model.checkpoint import Latest
 
-__all__ = ["Audit", "OpenQuestion", "open_store"]
+__all__ = ["Audit", "OpenQuestion", "Standing", "open_store"]
 
 
 @dataclass(frozen=True)
@@ -29,20 +36,25 @@ class OpenQuestion:
     version: str
 
 
-def open_store(address: str) -> CheckpointStorage:
-    """Return the store at `sqlite:///FILE` or `FILE`.
+@dataclass(frozen=True)
+class Standing:
+    """How a run stands at its newest checkpoint: what it asks, and how many look-ups it has not finished."""
 
-    Raises `AuditInputError` for any other address, and where the file cannot be there.
+    questions: tuple[OpenQuestion, ...]
+    in_work: int
+
+
+def open_store(address: str) -> CheckpointStorage:
+    """Return the store at a URL, or in the SQLite file of that name.
+
+    Raises `AuditInputError`.
     """
-    scheme, separator, rest = address.partition("://")
-    if separator and scheme != "sqlite":
-        raise AuditInputError(f"{address}: only sqlite:///FILE is known here")
-    path = Path(rest.removeprefix("/") if separator else address)
-    if not path.name:
-        raise AuditInputError(f"{address}: it names no file")
-    if not path.parent.is_dir() or path.is_dir():
-        raise AuditInputError(f"{address}: there can be no file {path}")
-    return SqliteCheckpointStorage(str(path))
+    if "://" not in address:
+        return SqliteCheckpointStorage(Path(address))
+    try:
+        return checkpoint_storage_from_url(address)
+    except StoreUnavailableError as error:
+        raise AuditInputError(str(error)) from error
 
 
 @dataclass(frozen=True)
@@ -53,29 +65,33 @@ class Audit:
     run_id: str
     journal: str | None
     look_up_seconds: float
-    max_concurrency: int | None
+    at_a_time: int
 
-    async def open_questions(self) -> tuple[OpenQuestion, ...] | None:
-        """Return what is asked at the run's newest checkpoint, or None if there is no run of that name."""
+    async def standing(self) -> Standing | None:
+        """Return how the run stands, or None if there is no run of that name."""
         if await self.storage.head(self.run_id) is None:
             return None
         inspection = await self.storage.inspect(Latest(self.run_id))
-        return tuple(_question(each.request_id, each.data) for each in inspection.requests)
+        questions = tuple(_question(each.request_id, each.data) for each in inspection.requests)
+        return Standing(questions, sum(each.endswith("/examine") for each in inspection.next_executors))
 
     async def call(
         self, request: AuditRequest | None, answers: Mapping[str, str], write: Callable[[str], None]
     ) -> WorkflowRunResult:
         """Start the run, or restore it and go on: with answers, with a new input, or with both, in one call."""
-        known = await self.open_questions()
-        lines = ProgressLines(write, self.journal, len(known or ()) - len(answers))
-        stream = audit_workflow(self.storage, self.max_concurrency).run(
+        standing = await self.standing()
+        lines = ProgressLines(write, self.journal)
+        if standing is not None:
+            lines.restored(len(standing.questions) - len(answers), standing.in_work)
+        stream = audit_workflow(self.storage).run(
             request,
             run_id=self.run_id,
-            checkpoint=None if known is None else "latest",
+            checkpoint=None if standing is None else "latest",
             responses=dict(answers) or None,
             stream=True,
-            run_args={"journal": self.journal, "look_up_seconds": self.look_up_seconds},
-            on_pending="keep" if request is not None and known is not None else None,
+            run_args={"journal": self.journal},
+            resources={"look_up": LookUp(self.look_up_seconds, self.at_a_time)},
+            on_pending="keep" if request is not None and standing is not None else None,
         )
         async with stream:
             async for event in stream:

@@ -116,9 +116,10 @@ def _installed(source: str) -> tuple[set[Installed], int]:
 def _name_and_version(distribution: installed.Distribution) -> tuple[str | None, str]:
     try:
         headers = distribution.metadata
-        return headers.get("Name"), headers.get("Version") or ""
+        names, versions = headers.get_all("Name") or [], headers.get_all("Version") or []
     except (OSError, ValueError):
         return None, ""
+    return next(iter(names), None), next(iter(versions), "")
 
 
 def _names(found: Iterable[Installed]) -> tuple[str, ...]:

@@ -10,11 +10,11 @@ import asyncio
 import shlex
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, cast
 
-from rehydrate import CheckpointStorage, RehydrateError, WorkflowRunResult
+from rehydrate import CheckpointStorage, WorkflowRunResult
 from rehydrate.demo.answer_file import Answers, read_answers
 from rehydrate.demo.audit import Audit, open_store
 from rehydrate.demo.check import check, ran_again
@@ -25,6 +25,8 @@ from rehydrate.demo.messages import AuditRequest, LicenceQuestion
 from rehydrate.demo.prompt import ask_person
 from rehydrate.demo.report import AuditReport, render
 from rehydrate.demo.requirements import read_requirements
+from rehydrate.demo.so_far import report_so_far
+from rehydrate.errors import RehydrateError
 
 __all__ = ["main"]
 
@@ -46,7 +48,7 @@ class Options:
     no_prompt: bool
     check: bool
     look_up_seconds: float
-    max_concurrency: int | None
+    at_a_time: int
 
     @property
     def again(self) -> str:
@@ -99,7 +101,7 @@ def _options(arguments: Sequence[str] | None) -> Options:
     add("--no-prompt", action="store_true", help="do not ask at the terminal")
     add("--check", action="store_true", help="compare the complete report with the environments themselves")
     add("--look-up-seconds", type=_seconds, default=0.0, metavar="S", help="pretend that each look-up takes so long")
-    add("--max-concurrency", type=int, default=None, metavar="N", help="look-ups at the same time")
+    add("--at-a-time", type=_count, default=8, metavar="N", help="look-ups at the same time (default: %(default)s)")
     given = vars(parser.parse_args(arguments))
     given["paths"] = tuple(_absolute(path) for path in given["paths"])
     given["installed_in"] = _absolute(given["installed_in"])
@@ -110,6 +112,13 @@ def _seconds(text: str) -> float:
     value = float(text)
     if not 0 <= value <= 60:
         raise argparse.ArgumentTypeError("must be between 0 and 60")
+    return value
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if not 1 <= value <= 10_000:
+        raise argparse.ArgumentTypeError("must be between 1 and 10,000")
     return value
 
 
@@ -131,11 +140,13 @@ def _audit(options: Options, storage: CheckpointStorage) -> int:
     for path in options.paths:
         _check_path(path)
     answers = read_answers(Path(options.answers)) if options.answers else Answers({})
-    audit = Audit(storage, options.run, options.journal, options.look_up_seconds, options.max_concurrency)
-    standing = asyncio.run(audit.open_questions())
+    audit = Audit(storage, options.run, options.journal, options.look_up_seconds, options.at_a_time)
+    standing = asyncio.run(audit.standing())
     paths = options.paths or ((RUNNING,) if standing is None else ())
     request = AuditRequest(paths, options.installed_in) if paths else None
-    found = ((each.request_id, answers.find(each.name, each.version)) for each in standing or ())
+    found = (
+        (each.request_id, answers.find(each.name, each.version)) for each in (standing.questions if standing else ())
+    )
     responses = {request_id: licence for request_id, licence in found if licence}
     result = _call(audit, request, responses)
     while responses := _answers_for(result, answers, options):
@@ -174,8 +185,8 @@ def _finish(result: WorkflowRunResult, options: Options) -> int:
     questions = _questions(result)
     reports = [each for each in result.outputs if isinstance(each, AuditReport)]
     if questions or not reports:
-        report = _report_so_far(result)
-        _say("\n" + render(replace(report, waiting=tuple(each.about for each in questions.values()))))
+        report = report_so_far(result.checkpoint, tuple(each.about for each in questions.values()))
+        _say("\n" + render(report))
         _say(f"Not complete. Go on with: {options.again}")
         return QUESTIONS_OPEN
     _say("\n" + render(reports[-1]))

@@ -27,8 +27,7 @@ __all__ = ["demonstrate"]
 _AT_A_TIME: Final = 2
 _FIRST_PROCESS_SECONDS: Final = 3.0
 """How long all look-ups of the first process would take together, so that the kill finds it at work."""
-_OPEN_BEFORE_KILL: Final = 3
-_QUESTION: Final = re.compile(r"^question .*\((?P<open>\d+) open, (?P<work>\d+) still in work\)$")
+_STANDING: Final = re.compile(r"\((?P<open>\d+) open, (?P<work>\d+) in work\)$")
 _ABSENT: Final = "not-installed-anywhere"
 
 
@@ -55,6 +54,20 @@ class _Place:
         return self.root / "answers.json"
 
 
+@dataclass(frozen=True)
+class _KillPoint:
+    """When to kill: all that will be asked is open, or enough is and little work is left; but some is in flight."""
+
+    enough_open: int
+    all_open: int
+    little_work: int
+
+    def is_reached(self, open_questions: int, in_work: int) -> bool:
+        if in_work == 0 or open_questions < self.enough_open:
+            return False
+        return open_questions >= self.all_open or in_work <= self.little_work
+
+
 def demonstrate() -> int:
     """Tell the whole story; return 0 only if the check at its end found nothing wrong."""
     started = time.monotonic()
@@ -69,29 +82,30 @@ def _story(place: _Place) -> int:
     real = read_environment(RUNNING).distributions
     made = read_environment(str(site)).distributions
     seconds = min(1.0, max(0.03, _FIRST_PROCESS_SECONDS * _AT_A_TIME / (len(real) + len(made))))
+    pace = ["--no-prompt", "--look-up-seconds", f"{seconds:.3f}"]
     _say(
         f"1. An audit of {len(real)} distributions installed here and of {len(made)} made-up ones that nobody can tell."
     )
     _say(f"   A look-up takes {seconds:.2f} s, {_AT_A_TIME} at a time. A child process begins; nobody answers it.")
-    first = [str(site), RUNNING, "--no-prompt", "--look-up-seconds", f"{seconds:.3f}"]
-    if not _run_until_killed(_command(place, *first)):
+    kill_at = _KillPoint(len(made), sum(_needs_person(each) for each in (*made, *real)), len(real) // 4)
+    if not _run_until_killed(_command(place, str(site), RUNNING, *pace), kill_at):
         return 1
     _say("\n3. Meanwhile a person has found out about the open questions, and there is more to audit:")
     _write_second_input(place, real)
     _write_answers(place, [*made, *real])
     _say("\n4. A new process makes one call: it restores the run, answers, and brings the new input.")
-    again = [str(place.requirements), "--no-prompt", "--answers", str(place.answers), "--check"]
-    return _run_to_its_end(_command(place, *again, "--look-up-seconds", f"{seconds:.3f}"))
+    again = [str(place.requirements), "--answers", str(place.answers), "--check"]
+    return _run_to_its_end(_command(place, *again, *pace))
 
 
 def _command(place: _Place, *words: str) -> list[str]:
     common = ["--store", place.store, "--run", "demo", "--journal", str(place.journal)]
-    return [sys.executable, "-m", "rehydrate.demo.licence_audit", *words, *common, "--max-concurrency", str(_AT_A_TIME)]
+    return [sys.executable, "-m", "rehydrate.demo.licence_audit", *words, *common, "--at-a-time", str(_AT_A_TIME)]
 
 
-def _run_until_killed(command: Sequence[str]) -> bool:
+def _run_until_killed(command: Sequence[str], kill_at: _KillPoint) -> bool:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, bufsize=1) as child:  # noqa: S603
-        at_work = _watch(child)
+        at_work = _watch(child, kill_at)
         child.kill()
         code = child.wait()
     if not at_work:
@@ -101,11 +115,11 @@ def _run_until_killed(command: Sequence[str]) -> bool:
     return True
 
 
-def _watch(child: subprocess.Popen[str]) -> str:
-    """Echo the child until enough questions are open; return how it stood, empty if it ended before."""
+def _watch(child: subprocess.Popen[str], kill_at: _KillPoint) -> str:
+    """Echo the child until it is to be killed; return how it stood, empty if it ended before."""
     for line in _lines(child):
-        match = _QUESTION.match(line)
-        if match and int(match["open"]) >= _OPEN_BEFORE_KILL and int(match["work"]) > 0:
+        match = _STANDING.search(line)
+        if match and kill_at.is_reached(int(match["open"]), int(match["work"])):
             return f"{match['open']} questions open at depth two, {match['work']} distributions in work"
     return ""
 
@@ -124,20 +138,20 @@ def _lines(child: subprocess.Popen[str]) -> Iterator[str]:
 
 
 def _write_second_input(place: _Place, installed: Sequence[Distribution]) -> None:
-    some = installed[:: max(1, len(installed) // 3)][:3]
-    lines = [*(f"{each.name}=={each.version}" for each in some), _ABSENT]
+    pinned = [f"{each.name}=={each.version}" for each in installed if each.version]
+    lines = [*pinned[:: max(1, len(pinned) // 3)][:3], _ABSENT]
     place.requirements.write_text("\n".join(lines) + "\n", encoding="utf-8")
     _say(f"   a requirements file: {', '.join(lines)}")
 
 
 def _write_answers(place: _Place, distributions: Sequence[Distribution]) -> None:
-    answers = dict(UNCLEAR_LICENCES)
-    for distribution in distributions:
-        found = classify(distribution)
-        if isinstance(found, Undecided):
-            answers.setdefault(found.name, _stand_in(distribution))
+    answers = {each.name: _stand_in(each) for each in distributions if _needs_person(each)} | UNCLEAR_LICENCES
     place.answers.write_text(json.dumps(answers), encoding="utf-8")
     _say(f"   answers: {_listed(answers)}")
+
+
+def _needs_person(distribution: Distribution) -> bool:
+    return isinstance(classify(distribution), Undecided)
 
 
 def _stand_in(distribution: Distribution) -> str:

@@ -7,25 +7,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from rehydrate import Event
 from rehydrate.demo.journal import Happened, note
 from rehydrate.demo.messages import LicenceQuestion, Progress, ProgressKind
 from rehydrate.demo.report import printable
-from rehydrate.model.events import Emitted, RequestOpened, StatusChanged, SuperstepCompleted
+from rehydrate.model.events import Emitted, Event, RequestOpened, StatusChanged, SuperstepCompleted
 
 __all__ = ["ProgressLines"]
 
 
 class ProgressLines:
-    """Prints one line for each thing that has happened; `open_questions` are those that the call leaves open."""
+    """Prints one line for each thing that has happened."""
 
-    def __init__(self, write: Callable[[str], None], journal: str | None, open_questions: int) -> None:
+    def __init__(self, write: Callable[[str], None], journal: str | None) -> None:
         self._write = write
         self._journal = journal
         self._tried: dict[str, Progress] = {}
         self._in_work = 0
-        self._done = 0
+        self._open = 0
+
+    def restored(self, open_questions: int, in_work: int) -> None:
+        """Tell how the restored run stands once the call's answers are taken."""
         self._open = open_questions
+        self._in_work = in_work
+        self._write(f"restored    {self._standing}")
 
     def take(self, event: Event) -> None:
         """Take one event of the stream."""
@@ -50,13 +54,14 @@ class ProgressLines:
     def _committed(self, news: Progress) -> None:
         note(self._journal, Happened.COMMITTED, news.subject)
         self._in_work -= 1
-        self._done += 1
-        self._write(f"classified  {printable(news.subject)}: {news.detail} ({self._in_work} still in work)")
+        self._write(f"classified  {printable(news.subject)}: {news.detail} {self._standing}")
 
     def _asked(self, event: RequestOpened, question: LicenceQuestion) -> None:
         about = question.about
         note(self._journal, Happened.ASKED, about.key, event.request_id)
         self._open += 1
-        self._write(
-            f"question    {printable(about.key)} at {event.path} ({self._open} open, {self._in_work} still in work)"
-        )
+        self._write(f"question    {printable(about.key)} at {event.path} {self._standing}")
+
+    @property
+    def _standing(self) -> str:
+        return f"({self._open} open, {self._in_work} in work)"

@@ -17,6 +17,9 @@ from rehydrate import (
     WorkflowBuilder,
     WorkflowContext,
     WorkflowExecutor,
+    add,
+    append,
+    extend,
     handler,
     response_handler,
 )
@@ -31,6 +34,7 @@ from rehydrate.demo.environment import (
 )
 from rehydrate.demo.journal import Happened, note
 from rehydrate.demo.licences import DecidedBy, Undecided, Verdict, classify
+from rehydrate.demo.look_up import LookUp
 from rehydrate.demo.messages import AuditRequest, LicenceQuestion, Progress, ProgressKind, Scanned
 from rehydrate.demo.report import AuditReport, Sighting
 from rehydrate.demo.sources import read_source
@@ -38,13 +42,13 @@ from rehydrate.demo.sources import read_source
 __all__ = ["audit_workflow", "report_from"]
 
 _REDUCERS: Final = {
-    "sources": "extend",
-    "sightings": "extend",
-    "missing": "extend",
-    "findings": "extend",
-    "rows": "append",
-    "decided": "add",
-    "expected": "add",
+    "sources": extend,
+    "sightings": extend,
+    "missing": extend,
+    "findings": extend,
+    "rows": append,
+    "decided": add,
+    "expected": add,
 }
 
 # Far more than a single audit has; a limit that is reached would only have to be continued.
@@ -55,14 +59,14 @@ class Scan(Executor):
     """Reads the sources of a request and sends each distribution that was not seen before."""
 
     @handler
-    def on_request(self, request: AuditRequest, ctx: WorkflowContext[Distribution | Scanned]) -> None:
-        """Read in a thread, since it is all disk work."""
+    async def on_request(self, request: AuditRequest, ctx: WorkflowContext[Distribution | Scanned]) -> None:
+        """Read one source after the other, each in a thread, since it is all disk work."""
         known: list[Sighting] = ctx.get_state("sightings", [])
         sightings = set(known)
         keys = {sighting.key for sighting in known}
         new = 0
         for source in request.sources:
-            environment = _read(source, request.installed_in)
+            environment = await asyncio.to_thread(_read, source, request.installed_in)
             fresh = [each for each in environment.distributions if each.key not in keys]
             for distribution in fresh:
                 ctx.send_message(distribution, target_id="classify")
@@ -102,7 +106,8 @@ class Examine(Executor):
     @handler
     async def on_distribution(self, distribution: Distribution, ctx: WorkflowContext[Undecided, Verdict]) -> None:
         """Wait as for a licence database, then decide or pass on."""
-        await asyncio.sleep(ctx.run_args["look_up_seconds"])
+        look_up: LookUp = ctx.resources["look_up"]
+        await look_up.wait()
         found = classify(distribution)
         note(ctx.run_args["journal"], Happened.CLASSIFIED, distribution.key)
         if isinstance(found, Verdict):
@@ -178,8 +183,11 @@ def report_from(state: Callable[[str], list[Any]]) -> AuditReport:
     )
 
 
-def audit_workflow(checkpoint_storage: CheckpointStorage | None = None, max_concurrency: int | None = None) -> Workflow:
-    """Build the audit: three workflows, one inside the other."""
+def audit_workflow(checkpoint_storage: CheckpointStorage | None = None) -> Workflow:
+    """Build the audit: three workflows, one inside the other.
+
+    Each call brings the resource `look_up` and the run argument `journal`, a path or None.
+    """
     person = WorkflowBuilder(name="person", start_executor=Ask("ask")).build()
     examine = Examine("examine")
     classify_one = (
@@ -194,8 +202,8 @@ def audit_workflow(checkpoint_storage: CheckpointStorage | None = None, max_conc
             start_executor=scan,
             checkpoint_storage=checkpoint_storage,
             reducers=_REDUCERS,
+            resources={"look_up": LookUp},
             max_supersteps=_MAX_SUPERSTEPS,
-            max_concurrency=max_concurrency,
         )
         .add_chain([scan, WorkflowExecutor(classify_one, id="classify"), collect])
         .add_edge(scan, collect)

@@ -48,16 +48,12 @@ from .steps import Arrival, close_step, drop_scope, open_step
 def ready(change: Change, path: str) -> bool:
     """Tell whether a scope's superstep is over: all invocations finished, no failure, no scope in it busy or stuck."""
     draft = change.draft
-    step = draft.step(path)
-    if step is None or draft.count(path, "step"):
+    plan = plan_of(change, path)
+    if plan is None or draft.count(path, "done") != plan.invocations or draft.count(path, "step"):
         return False
     if draft.total("limit") and draft.get(path, "limit", "") is not None:
         return False
-    if draft.total("failure") and draft.count(path, "failure"):
-        return False
-    if not step.deliveries:
-        return True
-    return draft.count(path, "done") == plan_of(step, change.graph_at(path)).invocations
+    return not (draft.total("failure") and draft.count(path, "failure"))
 
 
 def pass_barriers(change: Change, path: str, merged: dict[str, Sealed] | None = None) -> None:
@@ -80,16 +76,15 @@ class Barrier:
         self.draft = change.draft
         self.path = path
         self.graph: Definition = change.graph_at(path)
-        step = self.draft.step(path)
-        assert step is not None  # noqa: S101  (ready() was asked)
-        self.plan: Plan = plan_of(step, self.graph)
-        self.superstep = step.superstep
+        self.plan = cast("Plan", plan_of(change, path))
+        self.superstep = self.plan.step.superstep
         self.scope = cast("ScopeRecord", self.draft.scope(path))
         self.arrivals: list[Arrival] = []
         self.resting: dict[str, list[tuple[int, str]]] = {}
-        for segment, _ in self.draft.items(path, "rest"):
-            executor, number = scope_of(segment)
-            self.resting.setdefault(executor, []).append((number, segment))
+        if self.draft.has(path, "rest"):
+            for segment, _ in self.draft.items(path, "rest"):
+                executor, number = scope_of(segment)
+                self.resting.setdefault(executor, []).append((number, segment))
 
     def run(self, merged: dict[str, Sealed]) -> bool:
         """Make the superstep real; `False` where a conflict or a reducer keeps it from that."""
@@ -105,14 +100,17 @@ class Barrier:
                 self.change.now.append(MergeState(self.path, wanted))
                 return False
             apply_writes(self.draft, self.path, writes, merged)
-        self._take_inbox()
+        if self.draft.total("inbox"):
+            self._take_inbox()
         for executor in executors:
             for delivery in self.plan.chains.get(executor, ()):
                 self._take_invocation(delivery)
-        for executor in executors:
-            self._take_scopes(executor)
+        if self.resting:
+            for executor in executors:
+                self._take_scopes(executor)
         self.change.events.append(SuperstepCompleted(path=self.path, superstep=self.superstep))
-        fire_joins(self.change, self.path, self.graph, self.arrivals)
+        if self.draft.total("join"):
+            fire_joins(self.change, self.path, self.graph, self.arrivals)
         self._go_on()
         return True
 
@@ -285,14 +283,11 @@ class Barrier:
 
     def _go_on(self) -> None:
         """Begin the next superstep, or come to rest."""
-        self.draft.put_scope(self.path, self.scope)
         self.change.barriers = True
-        if self.arrivals:
-            open_step(self.change, self.path, self.arrivals)
+        if self.arrivals or (self.draft.total("join") and deadlocked(self.change, self.path)):
+            open_step(self.change, self.path, self.scope, self.arrivals)
             return
-        if deadlocked(self.change, self.path):
-            open_step(self.change, self.path, [])
-            return
+        self.draft.put_scope(self.path, self.scope)
         close_step(self.change, self.path)
         if self.path:
             parent, segment = slot(self.path)

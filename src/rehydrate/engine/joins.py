@@ -87,9 +87,7 @@ def _can_grow(join: Join, trail: Trail, queues: Queues, standing: list[Standing]
     """Tell whether a source that has not delivered still can: something of this trail stands above it."""
     missing = [join.upstream[source] for source in join.sources if not queues.get(source)]
     depth = len(trail)
-    return any(
-        other[:depth] == trail and any(executor in above for above in missing) for executor, other in standing
-    )
+    return any(other[:depth] == trail and any(executor in above for above in missing) for executor, other in standing)
 
 
 def deadlocked(change: Change, path: str) -> bool:

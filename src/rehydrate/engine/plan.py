@@ -6,10 +6,13 @@ A plan is derived and may be thrown away at any time; nothing here changes a rec
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
+from typing import cast
 
 from rehydrate.graph.definition import Definition
+from rehydrate.ids import slot
 from rehydrate.model.records import Delivery, Payload, StepRecord
+
+from .change import Change
 
 
 class Plan:
@@ -46,31 +49,20 @@ class Plan:
         return (first, self.step.payloads[delivery.payload + 1]) if delivery.kind == "answer" else (first,)
 
 
-class _Held:
-    """A step by identity: two steps that are equal may belong to different scopes and still share a plan."""
+def plan_of(change: Change, path: str) -> Plan | None:
+    """Return the plan of a scope's unfinished superstep, `None` without one.
 
-    __slots__ = ("children", "step")
-
-    def __init__(self, step: StepRecord, children: Mapping[str, Definition]) -> None:
-        self.step, self.children = step, children
-
-    def __hash__(self) -> int:
-        return id(self.step)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Held) and other.step is self.step and other.children is self.children
-
-
-@lru_cache(maxsize=4096)
-def _plan(held: _Held) -> Plan:
-    return Plan(held.step, held.children)
-
-
-def plan_of(step: StepRecord, graph: Definition) -> Plan:
-    """Return the plan of a step; remembered by the record's identity, because wide steps are asked for it often."""
-    if len(step.deliveries) <= 1:
-        return Plan(step, graph.children)
-    return _plan(_Held(step, graph.children))
+    It is remembered beside the run by the record's identity, because wide supersteps are asked for it often.
+    """
+    place = slot(path)
+    step = cast("StepRecord | None", change.draft.get(place[0], "step", place[1]))
+    if step is None:
+        return None
+    memo = change.draft.run.memo
+    plan = memo.get(place)
+    if not isinstance(plan, Plan) or plan.step is not step:
+        plan = memo[place] = Plan(step, change.graph_at(path).children)
+    return plan
 
 
 def invocation_name(executor: str, activation: int) -> str:

@@ -15,7 +15,7 @@ from rehydrate.model.effects import Failure
 from rehydrate.model.events import RequestOpened
 from rehydrate.model.records import FailureRecord, OutputRecord, RequestRecord, RunRecord, StepRecord
 
-from .plan import invocation_name, plan_of
+from .plan import Plan, invocation_name
 from .run import Draft, Run
 
 
@@ -133,7 +133,7 @@ def busy(draft: Draft, graph: Definition, path: str = "") -> bool:
         return True
     failed = {name for name, _ in draft.items(path, "failure")}
     complete = True
-    for chain in plan_of(step, graph).chains.values():
+    for chain in Plan(step, graph.children).chains.values():
         for delivery in chain:
             name = invocation_name(delivery.executor, delivery.activation)
             if draft.get(path, "done", name) is not None:
@@ -144,4 +144,3 @@ def busy(draft: Draft, graph: Definition, path: str = "") -> bool:
             if draft.get(path, "unrouted", name) is None:
                 break
     return complete and not failed and not below
-

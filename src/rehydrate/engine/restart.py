@@ -12,7 +12,7 @@ import msgspec
 
 from rehydrate.model.effects import Failure
 from rehydrate.model.events import InvocationFailed
-from rehydrate.model.records import AttemptRecord, Delivery, FailureRecord, LimitRecord, ScopeRecord, StepRecord
+from rehydrate.model.records import AttemptRecord, Delivery, FailureRecord, LimitRecord, ScopeRecord
 
 from .change import Change
 from .commands import RouteAgain, StartInvocation
@@ -27,19 +27,18 @@ LOST_LIMIT: Final = 5
 def restart(change: Change, unfinished: list[str], arrived: TurnArrived) -> None:
     """Start what every unfinished superstep still needs."""
     for path in unfinished:
-        step = cast("StepRecord", change.draft.step(path))
         if change.draft.get(path, "limit", "") is not None:
-            _lift_limit(change, path, step)
+            _lift_limit(change, path)
             continue
         change.draft.clear(path, "failure")
         if not arrived.interrupted:
             change.draft.clear(path, "attempt")
-        plan = plan_of(step, change.graph_at(path))
+        plan = cast("Plan", plan_of(change, path))
         for chain in plan.chains.values():
             _restart_chain(change, path, plan, chain, lost=arrived.interrupted)
 
 
-def _lift_limit(change: Change, path: str, step: StepRecord) -> None:
+def _lift_limit(change: Change, path: str) -> None:
     """Start a superstep that the limit held back, where today's limit or a new allowance lets it."""
     draft = change.draft
     scope = cast("ScopeRecord", draft.scope(path))
@@ -51,7 +50,7 @@ def _lift_limit(change: Change, path: str, step: StepRecord) -> None:
     draft.remove(path, "limit", "")
     used = 1 if anew else record.used + 1
     draft.put_scope(path, msgspec.structs.replace(scope, allowance=allowance, used=used))
-    start_step(change, path, step)
+    start_step(change, path)
 
 
 def _restart_chain(change: Change, path: str, plan: Plan, chain: list[Delivery], *, lost: bool) -> None:

@@ -17,16 +17,18 @@ Delta: TypeAlias = Mapping[Key, Record | None]
 Place: TypeAlias = tuple[str, str]
 _EMPTY: Final[Mapping[str, Record]] = MappingProxyType({})
 #: Kinds of which a run keeps the total over all scopes.
-COUNTED: Final = frozenset({"failure", "limit", "request", "attempt"})
+COUNTED: Final = frozenset({"failure", "limit", "request", "attempt", "unrouted", "join", "inbox", "scope"})
 
 
 class Run:
     """The live records, in one table per (scope path, kind)."""
 
-    __slots__ = ("tables", "totals")
+    __slots__ = ("memo", "tables", "totals")
 
     def __init__(self, records: Iterable[tuple[Key, Record]] = ()) -> None:
         self.tables: dict[Place, dict[str, Record]] = {}
+        #: What was read out of a superstep's record, by its place; may be dropped at any time.
+        self.memo: dict[tuple[str, str], object] = {}
         self.totals: dict[str, int] = dict.fromkeys(COUNTED, 0)
         self.apply(dict(records))
 
@@ -56,6 +58,8 @@ class Run:
                 table.pop(name, None)
                 if not table:
                     del self.tables[(path, kind)]
+                if kind == "step":
+                    self.memo.pop((path, name), None)
             else:
                 table[name] = record
             if kind in COUNTED:
@@ -87,31 +91,43 @@ class Draft:
 
     def get(self, path: str, kind: str, name: str) -> Record | None:
         """Return one record as this draft has it."""
-        over = self._over.get((path, kind))
+        place = (path, kind)
+        over = self._over.get(place)
         if over is not None and name in over:
             return over[name]
-        return self.run.get(path, kind, name)
+        table = self.run.tables.get(place)
+        return table.get(name) if table is not None else None
 
     def put(self, path: str, kind: str, name: str, record: Record) -> None:
         """Write one record."""
         if kind in COUNTED and self.get(path, kind, name) is None:
             self._totals[kind] = self._totals.get(kind, 0) + 1
-        over = self._over.get((path, kind))
+        place = (path, kind)
+        over = self._over.get(place)
         if over is None:
-            over = self._over[(path, kind)] = {}
-        over[name] = record
+            self._over[place] = {name: record}
+        else:
+            over[name] = record
 
     def remove(self, path: str, kind: str, name: str) -> None:
         """Remove one record; one that was never saved leaves no trace."""
         if kind in COUNTED and self.get(path, kind, name) is not None:
             self._totals[kind] = self._totals.get(kind, 0) - 1
-        over = self._over.get((path, kind))
-        if over is None:
-            over = self._over[(path, kind)] = {}
-        if name in self.run.table(path, kind):
-            over[name] = None
-        else:
+        place = (path, kind)
+        table = self.run.tables.get(place)
+        over = self._over.get(place)
+        if table is not None and name in table:
+            if over is None:
+                self._over[place] = {name: None}
+            else:
+                over[name] = None
+        elif over is not None:
             over.pop(name, None)
+
+    def has(self, path: str, kind: str) -> bool:
+        """Tell whether a scope may have records of a kind; `False` is certain, and cheap."""
+        place = (path, kind)
+        return place in self.run.tables or place in self._over
 
     def clear(self, path: str, kind: str) -> None:
         """Remove all records of one kind in one scope."""
@@ -130,8 +146,9 @@ class Draft:
 
     def count(self, path: str, kind: str) -> int:
         """Return the number of records of one kind in one scope."""
-        base = self.run.table(path, kind)
-        over = self._over.get((path, kind))
+        place = (path, kind)
+        base = self.run.tables.get(place, _EMPTY)
+        over = self._over.get(place)
         if not over:
             return len(base)
         return len(base) + sum((record is not None) - (name in base) for name, record in over.items())
@@ -142,15 +159,18 @@ class Draft:
 
     def scope(self, path: str) -> ScopeRecord | None:
         """Return the record of a scope."""
-        return cast("ScopeRecord | None", self.get(slot(path)[0], "scope", slot(path)[1]))
+        parent, segment = slot(path)
+        return cast("ScopeRecord | None", self.get(parent, "scope", segment))
 
     def put_scope(self, path: str, record: ScopeRecord) -> None:
         """Write the record of a scope."""
-        self.put(slot(path)[0], "scope", slot(path)[1], record)
+        parent, segment = slot(path)
+        self.put(parent, "scope", segment, record)
 
     def step(self, path: str) -> StepRecord | None:
         """Return the unfinished superstep of a scope."""
-        return cast("StepRecord | None", self.get(slot(path)[0], "step", slot(path)[1]))
+        parent, segment = slot(path)
+        return cast("StepRecord | None", self.get(parent, "step", segment))
 
     def turn(self) -> TurnRecord:
         """Return the newest turn."""

@@ -25,7 +25,7 @@ from rehydrate.model.sealed import Listed, Sealed
 
 from .change import Change
 from .commands import StartInvocation
-from .plan import plan_of
+from .plan import Plan, plan_of
 
 #: Kinds that stand in a scope itself; its own scope, step and rest records stand in its parent.
 INSIDE: Final = (
@@ -45,25 +45,32 @@ class Arrival(msgspec.Struct, frozen=True):
     data: Sealed | None = None
 
 
-def open_step(change: Change, path: str, arrivals: list[Arrival]) -> None:
-    """Begin a scope's next superstep with what arrived, in that order; where the limit is reached it is only held."""
+def open_step(change: Change, path: str, scope: ScopeRecord, arrivals: list[Arrival]) -> None:
+    """Begin a scope's next superstep with what arrived, in that order; where the limit is reached it is only held.
+
+    `scope` is the scope's record as it is to be, but for what the superstep changes in it.
+    """
     draft = change.draft
-    scope = cast("ScopeRecord", draft.scope(path))
     allowance = change.allowance()
     used = scope.used if scope.allowance == allowance else 0
     limit = change.graph_at(path).max_supersteps
     number = scope.superstep + 1
-    step = StepRecord(number, *_number(change, path, arrivals))
-    draft.put(*_slot(path, "step"), step)
-    draft.put_scope(
-        path,
-        msgspec.structs.replace(scope, superstep=number, allowance=allowance, used=min(used + 1, limit)),
+    parent, segment = slot(path)
+    draft.put(parent, "step", segment, StepRecord(number, *_number(change, path, arrivals)))
+    held = used >= limit
+    draft.put(
+        parent,
+        "scope",
+        segment,
+        ScopeRecord(
+            scope.trail, scope.inputs, number, allowance, used if held else used + 1, scope.outbox, scope.joined
+        ),
     )
     change.barriers = True
-    if used >= limit:
+    if held:
         draft.put(path, "limit", "", LimitRecord(limit))
         return
-    start_step(change, path, step)
+    start_step(change, path)
 
 
 def _slot(path: str, kind: str) -> tuple[str, str, str]:
@@ -71,9 +78,7 @@ def _slot(path: str, kind: str) -> tuple[str, str, str]:
     return parent, kind, segment
 
 
-def _number(
-    change: Change, path: str, arrivals: list[Arrival]
-) -> tuple[tuple[Payload, ...], tuple[Delivery, ...]]:
+def _number(change: Change, path: str, arrivals: list[Arrival]) -> tuple[tuple[Payload, ...], tuple[Delivery, ...]]:
     """Give each arrival its activation; a payload that many share is kept once."""
     draft = change.draft
     payloads: list[Payload] = []
@@ -103,10 +108,11 @@ def _number(
     return tuple(payloads), tuple(deliveries)
 
 
-def start_step(change: Change, path: str, step: StepRecord) -> None:
+def start_step(change: Change, path: str) -> None:
     """Start the first invocation of every chain, and a scope for each message to a sub-workflow."""
+    plan = cast("Plan", plan_of(change, path))
+    step = plan.step
     change.events.append(SuperstepStarted(path=path, superstep=step.superstep))
-    plan = plan_of(step, change.graph_at(path))
     for chain in plan.chains.values():
         change.then.append(StartInvocation(path, step.superstep, chain[0], plan.payloads(chain[0])))
     for delivery in plan.scopes:
@@ -116,10 +122,10 @@ def start_step(change: Change, path: str, step: StepRecord) -> None:
 def start_scope(change: Change, parent: str, delivery: Delivery, payload: Payload) -> None:
     """Begin a sub-workflow with the message it received; its number is the activation of its executor."""
     path = child_path(parent, delivery.executor, delivery.activation)
-    change.draft.put_scope(path, ScopeRecord(delivery.trail, inputs=1))
     change.events.append(ScopeStarted(path=path, executor_id=delivery.executor, activation=delivery.activation))
     start = change.graph_at(path).start
-    open_step(change, path, [Arrival(start, payload, (1,), "list" if isinstance(payload, Listed) else "message")])
+    arrival = Arrival(start, payload, (1,), "list" if isinstance(payload, Listed) else "message")
+    open_step(change, path, ScopeRecord(delivery.trail, inputs=1), [arrival])
 
 
 def close_step(change: Change, path: str) -> None:

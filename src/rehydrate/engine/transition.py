@@ -31,7 +31,7 @@ from .inputs import (
     StateMerged,
     TurnArrived,
 )
-from .plan import Plan, invocation_name, plan_of
+from .plan import invocation_name, plan_of
 from .reading import busy, resting_status
 from .run import Run
 from .steps import Arrival, all_scopes
@@ -54,7 +54,7 @@ def transition(graph: Definition, run: Run, inputs: Sequence[Input]) -> Step:
         if isinstance(item, CancelAsked):
             return _cancelled(change)
         _take(change, item, touched, merged)
-    for path in sorted(touched, key=depth_of, reverse=True):
+    for path in sorted(touched, key=depth_of, reverse=True) if len(touched) > 1 else touched:
         pass_barriers(change, path, merged.get(path))
     _end(change)
     return Step(*change.finish())
@@ -82,25 +82,21 @@ def _take(change: Change, item: Input, touched: set[str], merged: dict[str, dict
             assert_never(item)
 
 
-def _plan(change: Change, path: str) -> Plan | None:
-    step = change.draft.step(path)
-    return plan_of(step, change.graph_at(path)) if step is not None else None
-
-
 def _finished(change: Change, item: InvocationFinished) -> None:
     """Record a finished invocation and start the next one of its chain."""
     draft = change.draft
-    plan = _plan(change, item.path)
+    plan = plan_of(change, item.path)
     if plan is None:
         return
     name = invocation_name(item.executor, item.activation)
     record = DoneRecord(item.effects, item.instance)
-    again = draft.get(item.path, "unrouted", name) is not None
+    again = draft.total("unrouted") > 0 and draft.get(item.path, "unrouted", name) is not None
     if item.failure is not None:
         draft.put(item.path, "unrouted", name, record)
         _fail(change, item.path, name, item.executor, FailureRecord(item.failure, item.executor), item.activation)
     else:
-        draft.remove(item.path, "unrouted", name)
+        if again:
+            draft.remove(item.path, "unrouted", name)
         draft.put(item.path, "done", name, record)
     if draft.total("attempt"):
         for path in all_scopes(change):
@@ -117,9 +113,7 @@ def _broken(change: Change, item: InvocationBroken) -> None:
     _fail(change, item.path, name, item.executor, record, item.activation)
 
 
-def _fail(
-    change: Change, path: str, name: str, executor: str, record: FailureRecord, activation: int = 0
-) -> None:
+def _fail(change: Change, path: str, name: str, executor: str, record: FailureRecord, activation: int = 0) -> None:
     step = change.draft.step(path)
     if step is None:
         return
@@ -169,4 +163,3 @@ def _rest(change: Change, status: Status, paths: tuple[str, ...]) -> None:
     change.barriers = True
     change.events.append(StatusChanged(status=status, paths=paths))
     change.then.append(EndRun(status, paths))
-

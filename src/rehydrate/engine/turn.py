@@ -92,9 +92,7 @@ def take_answer(change: Change, answer: Answer) -> Arrival:
     request = cast("RequestRecord", draft.get(answer.path, "request", answer.name))
     draft.remove(answer.path, "request", answer.name)
     draft.put("", "receipt", f"{answer.path}/{answer.name}", ReceiptRecord("answered", draft.turn().number))
-    return Arrival(
-        request.executor, answer.value, request.trail, "answer", answer.name, request.handler, request.data
-    )
+    return Arrival(request.executor, answer.value, request.trail, "answer", answer.name, request.handler, request.data)
 
 
 def _settle_pending(change: Change, arrived: TurnArrived) -> list[str]:
@@ -159,13 +157,10 @@ def wake(change: Change, arrivals: Arrivals, woken: list[str]) -> None:
         if change.draft.step(path) is None:
             parent, segment = slot(path)
             change.draft.remove(parent, "rest", segment)
-            open_step(change, path, here)
+            open_step(change, path, cast("ScopeRecord", change.draft.scope(path)), here)
             continue
         number = change.draft.count(path, "inbox")
         for index, item in enumerate(here, start=number):
-            record = InboxRecord(
-                item.kind, item.executor, item.payload, item.trail, item.name, item.handler, item.data
-            )
+            record = InboxRecord(item.kind, item.executor, item.payload, item.trail, item.name, item.handler, item.data)
             change.draft.put(path, "inbox", str(index), record)
             change.barriers = True
-

@@ -20,8 +20,9 @@ from rehydrate.graph.hints import Hint
 if sys.version_info >= (3, 14):
     import annotationlib
 
-    def _raw_annotations(function: Callable[..., object]) -> Mapping[str, Hint]:
-        return annotationlib.get_annotations(function, format=annotationlib.Format.FORWARDREF)
+    def raw_annotations(annotated: object) -> Mapping[str, Hint]:
+        """Return the annotations of a function or class; what cannot be resolved stays a name."""
+        return annotationlib.get_annotations(annotated, format=annotationlib.Format.FORWARDREF)
 
     def signature_of(function: Callable[..., object]) -> inspect.Signature:
         """Return the signature of a function without asking its annotations for values."""
@@ -29,8 +30,9 @@ if sys.version_info >= (3, 14):
 
 else:
 
-    def _raw_annotations(function: Callable[..., object]) -> Mapping[str, Hint]:
-        return typing.cast("Mapping[str, Hint]", getattr(function, "__annotations__", {}))
+    def raw_annotations(annotated: object) -> Mapping[str, Hint]:
+        """Return the annotations of a function or class, postponed ones as text."""
+        return typing.cast("Mapping[str, Hint]", getattr(annotated, "__annotations__", {}))
 
     def signature_of(function: Callable[..., object]) -> inspect.Signature:
         """Return the signature of a function."""
@@ -63,7 +65,7 @@ class Annotations:
 
     def __init__(self, function: Callable[..., object], owner: type | None, names: Mapping[str, object]) -> None:
         inner = inspect.unwrap(function)
-        self._raw = _raw_annotations(inner)
+        self._raw = raw_annotations(inner)
         self._globals: dict[str, object] = getattr(inner, "__globals__", {})
         self._locals = {**_closure(inner), **names}
         if owner is not None:
@@ -97,7 +99,7 @@ def local_names(function: Callable[..., object], frame: FrameType | None) -> dic
 
     Asked for when a function is decorated: later nothing leads from a function to the locals it was defined beside.
     """
-    wanted = {name for hint in _raw_annotations(inspect.unwrap(function)).values() for name in _names_in(hint)}
+    wanted = {name for hint in raw_annotations(inspect.unwrap(function)).values() for name in _names_in(hint)}
     found: dict[str, object] = {}
     while wanted and frame is not None and frame.f_locals is not frame.f_globals:
         found = {name: frame.f_locals[name] for name in wanted if name in frame.f_locals} | found

@@ -1,6 +1,6 @@
 """How two hints relate: which covers the other, which is more exact, whether a message of one may reach the other.
 
-Everything that chooses between handlers asks here. Must not look at annotations or executors.
+Everything that chooses between handlers asks here. Must not look at handlers or executors.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeVar, cast
 
+from rehydrate.graph.annotations import raw_annotations
 from rehydrate.graph.hints import (
     PROMOTIONS,
     Hint,
@@ -222,7 +223,7 @@ def _seems_to_have(cls: type, protocol: type) -> bool:
     wanted: set[str] = set()
     for base in protocol.__mro__:
         if is_protocol(base) and base is not typing.Protocol:
-            wanted.update(vars(base).get("__annotations__", ()))
+            wanted.update(raw_annotations(base))
             wanted.update(name for name in vars(base) if not name.startswith("_"))
-    declared = {name for base in cls.__mro__ for name in vars(base).get("__annotations__", ())}
+    declared = {name for base in cls.__mro__ for name in raw_annotations(base)}
     return all(name in declared or hasattr(cls, name) for name in wanted)

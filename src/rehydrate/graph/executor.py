@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from types import FunctionType
 from typing import TYPE_CHECKING, ClassVar, Generic, ParamSpec, Self, TypeVar, cast, overload
 
@@ -198,5 +198,10 @@ def executor(
 
 def overridden_hooks(executor: Executor) -> tuple[str, ...]:
     """Return the names of the checkpoint hooks that the executor's class overrides."""
+    return _overridden(type(executor))
+
+
+@cache
+def _overridden(cls: type[Executor]) -> tuple[str, ...]:
     names = ("on_checkpoint_save", "on_checkpoint_restore")
-    return tuple(name for name in names if getattr(type(executor), name) is not getattr(Executor, name))
+    return tuple(name for name in names if getattr(cls, name) is not getattr(Executor, name))

@@ -5,7 +5,8 @@ Only what the definition needs: what goes in and out. Running its scopes is the 
 
 from __future__ import annotations
 
-from typing import Protocol, cast
+from collections.abc import Mapping
+from typing import Protocol, Self, TypeVar, cast
 
 from rehydrate.errors import ExecutorDefinitionError
 from rehydrate.graph.definition import Definition
@@ -19,6 +20,22 @@ class HasDefinition(Protocol):
     def definition(self) -> Definition:
         """The validated graph."""
         ...
+
+
+class HasExecutorStates(Protocol):
+    """A checkpoint, as far as its sub-workflows are concerned."""
+
+    @property
+    def executor_states(self) -> Mapping[str, Mapping[str, object]]:
+        """What executors keep, by id."""
+        ...
+
+    def with_executor_state(self, executor_id: str, state: Mapping[str, object]) -> Self:
+        """Return a checkpoint with another state of one executor."""
+        ...
+
+
+Checkpoint = TypeVar("Checkpoint", bound=HasExecutorStates)
 
 
 class WorkflowExecutor(Executor):
@@ -44,6 +61,16 @@ class WorkflowExecutor(Executor):
     def has_instance_state(self) -> bool:
         """Never: its scopes are in the records."""
         return False
+
+    # The base class's hooks are about an instance; this executor has none, and its state is a view of a checkpoint.
+    def on_checkpoint_save(self, checkpoint: HasExecutorStates) -> Mapping[str, object]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Return this sub-workflow's part of a checkpoint: `{"sub_workflow_checkpoint": {number: checkpoint}}`."""
+        return checkpoint.executor_states.get(self.id, {"sub_workflow_checkpoint": {}})
+
+    def on_checkpoint_restore(self, state: Mapping[str, object], checkpoint: Checkpoint) -> Checkpoint:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Return the checkpoint with this sub-workflow as `on_checkpoint_save` gave it. Raises
+        `CheckpointCorruptError` where `state` has another form."""
+        return checkpoint.with_executor_state(self.id, state)
 
     def can_take(self, value: object) -> bool:
         """Tell whether the workflow's start executor can take a message of this value."""

@@ -13,6 +13,7 @@ from typing import cast
 from rehydrate.errors import IdError
 from rehydrate.graph.assembly import canonical_order, group_key
 from rehydrate.graph.compatibility import type_problems
+from rehydrate.graph.definition import Definition
 from rehydrate.graph.edges import DirectGroup, EdgeGroup, FanInGroup, FanOutGroup, MultiSelectionGroup, SwitchGroup
 from rehydrate.graph.exactness import ambiguous
 from rehydrate.graph.executor import Executor, overridden_hooks
@@ -20,7 +21,7 @@ from rehydrate.graph.graph_spec import GraphSpec, edges_of
 from rehydrate.graph.handlers import HandlerSpec, ResponseHandlerSpec
 from rehydrate.graph.hints import describe
 from rehydrate.graph.sub_workflow import WorkflowExecutor
-from rehydrate.ids import check_id, check_key
+from rehydrate.ids import MAX_DEPTH, check_id, check_key
 
 
 def problems(spec: GraphSpec) -> list[str]:
@@ -96,9 +97,18 @@ def _executor(executor: Executor) -> Iterator[str]:
                 f"executor {executor.id!r}: response handlers {first.name!r} and {second.name!r} both take the pair"
                 f" ({describe(first.request)}, {describe(first.response)}); change a type of one"
             )
+    if isinstance(executor, WorkflowExecutor) and (depth := 1 + _depth(executor.definition)) > MAX_DEPTH:
+        yield (
+            f"executor {executor.id!r} would nest workflows {depth} levels deep; {MAX_DEPTH} are possible: use a loop"
+            " inside of one workflow"
+        )
     hooks = () if is_workflow else overridden_hooks(executor)
     if len(hooks) == 1:
         yield f"executor {executor.id!r} overrides only {hooks[0]}; override both checkpoint hooks or neither"
+
+
+def _depth(definition: Definition) -> int:
+    return max((1 + _depth(child) for child in definition.children.values()), default=0)
 
 
 def _ambiguity(executor: Executor, one: HandlerSpec, other: HandlerSpec) -> str:

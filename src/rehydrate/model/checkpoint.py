@@ -148,4 +148,4 @@ def key_text(key: Key) -> str:
 def key_of(text: str) -> Key | None:
     """Return the key of a text; `None` where it is none."""
     parts = text.split(_SEPARATOR, 2)
-    return (parts[0], parts[1], parts[2]) if len(parts) == 3 else None  # noqa: PLR2004
+    return (parts[0], parts[1], parts[2]) if len(parts) == 3 else None

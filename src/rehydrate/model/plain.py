@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias, Union
+from typing import TypeAlias
 
-Plain: TypeAlias = Union[None, bool, int, float, str, list["Plain"], dict[str, "Plain"]]
+Plain: TypeAlias = None | bool | int | float | str | list["Plain"] | dict[str, "Plain"]

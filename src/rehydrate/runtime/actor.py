@@ -262,9 +262,7 @@ class Actor:
         assert isinstance(done, DoneRecord)  # noqa: S101  (the engine found it there)
         effects, failure = route_again(self.around, command.path, delivery.executor, done)
         self.post(
-            InvocationFinished(
-                command.path, delivery.executor, delivery.activation, effects, done.instance, failure
-            )
+            InvocationFinished(command.path, delivery.executor, delivery.activation, effects, done.instance, failure)
         )
 
     def _beat(self) -> None:
@@ -283,4 +281,3 @@ class Actor:
         """A lost lease shows at the next commit, which names its epoch; so its error is only taken note of here."""
         if not task.cancelled():
             task.exception()
-

@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 from rehydrate.codecs import ValueCodec
 from rehydrate.engine.inputs import OnPending, OnUnfinished
@@ -187,7 +187,6 @@ def seal_call(call: Call, codec: ValueCodec, graph: Definition) -> SealedCall:
         label = name.encode()
         digest.update(len(label).to_bytes(4, "big") + label + len(data).to_bytes(8, "big") + data)
     return SealedCall(message, run_args, digest.hexdigest())
-
 
 
 def _seal_answer(codec: ValueCodec, value: object) -> Sealed:

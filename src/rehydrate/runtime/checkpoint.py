@@ -5,9 +5,10 @@ It shares the frozen records and can be read without the workflow. It never runs
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
+from typing import cast
 
 import msgspec
 
@@ -23,14 +24,16 @@ from rehydrate.codecs.records import decode_records, encode_record
 from rehydrate.engine import reading
 from rehydrate.engine.invariants import check_run
 from rehydrate.engine.run import Run
-from rehydrate.errors import InconsistentRunError
-from rehydrate.ids import join_slot, scope_of
+from rehydrate.errors import CheckpointCorruptError, InconsistentRunError
+from rehydrate.ids import check_id, child_path, join_slot, scope_of
 from rehydrate.model.checkpoint import Header, Status, key_text
 from rehydrate.model.plain import Plain
 from rehydrate.model.records import InstanceRecord, RunRecord, StateRecord
 
+from .legacy import ExecutionContext, LegacyRequest, legacy_run
+from .program import HasProgram
 from .state_view import committed_parts
-from .subtree import subtree
+from .subtree import grafted, subtree, without
 
 
 class WorkflowCheckpoint:
@@ -68,7 +71,7 @@ class WorkflowCheckpoint:
         return self.header.status
 
     @property
-    def legacy(self) -> bool:
+    def is_legacy(self) -> bool:
         """True for one that an importer made: its sub-workflows' inner state may be missing."""
         record = self.records.get("", "run", "")
         return isinstance(record, RunRecord) and record.legacy
@@ -133,6 +136,62 @@ class WorkflowCheckpoint:
         """Return the checkpoint of `to_bytes`. Raises `CheckpointCorruptError`, `CheckpointFormatError` or
         `InconsistentRunError`."""
         return restored(*decode_checkpoint(data))
+
+    @classmethod
+    def legacy(
+        cls,
+        workflow: HasProgram,
+        run_id: str,
+        *,
+        state: Mapping[str, object] | None = None,
+        pending_requests: Sequence[LegacyRequest] = (),
+        execution_contexts: Sequence[ExecutionContext] = (),
+    ) -> WorkflowCheckpoint:
+        """Return a checkpoint for a run that was made elsewhere: its state and its open questions, at any depth.
+
+        The inner state of sub-workflows is not there, which a restore says with one logged warning. Raises
+        `CaptureError` where something has no place in the workflow.
+        """
+        program = workflow.program
+        run = legacy_run(program, state or {}, pending_requests, execution_contexts)
+        pending = run.total("request")
+        header = Header(
+            run_id=check_id(run_id, "run id"),
+            workflow=program.graph.name,
+            checkpoint_id=program.ids.new_id(),
+            seq=0,
+            previous_checkpoint_id=None,
+            status=Status.IDLE_WITH_PENDING_REQUESTS if pending else Status.IDLE,
+            turn=1,
+            superstep=1,
+            created=program.clock.time(),
+            pending=pending,
+            events=0,
+            records=0,
+            digest=bytes(32),
+        )
+        return cls(header, run)
+
+    def with_executor_state(self, executor_id: str, state: Mapping[str, object]) -> WorkflowCheckpoint:
+        """Return a checkpoint in which the executions of a sub-workflow are those of `state`, in the form that
+        `executor_states` gives. Raises `CheckpointCorruptError` where it has another form."""
+        given = state.get("sub_workflow_checkpoint")
+        what = f"the state of sub-workflow {executor_id!r}"
+        if not isinstance(given, Mapping):
+            raise CheckpointCorruptError(what, "it has no 'sub_workflow_checkpoint'")
+        run = self.records
+        for segment in list(run.table("", "scope")):
+            if scope_of(segment)[0] == executor_id:
+                run = without(run, join_slot("", segment))
+        for number, below in cast("Mapping[object, object]", given).items():
+            if not isinstance(number, int) or not isinstance(below, WorkflowCheckpoint):
+                raise CheckpointCorruptError(what, "it does not map numbers to checkpoints")
+            run = grafted(run, child_path("", executor_id, number), below.records)
+        violations = check_run(run)
+        if violations:
+            raise InconsistentRunError(tuple(violations))
+        header = msgspec.structs.replace(self.header, pending=run.total("request"))
+        return WorkflowCheckpoint(header, run)
 
     def __repr__(self) -> str:
         return f"WorkflowCheckpoint({self.checkpoint_id!r}, run_id={self.run_id!r}, status={self.status.value})"

@@ -47,9 +47,7 @@ def check_resources(graph: Definition, given: Mapping[str, object]) -> None:
         raise MissingResourceError(tuple(missing), f" of workflow {graph.name!r}, which declares them")
     for key, kind in declared_resources(graph).items():
         if isinstance(cast("object", kind), type) and not isinstance(given[key], kind):
-            raise MissingResourceError(
-                (key,), f" as a {kind.__name__} (it is a {type(given[key]).__name__})"
-            )
+            raise MissingResourceError((key,), f" as a {kind.__name__} (it is a {type(given[key]).__name__})")
 
 
 def declared_resources(graph: Definition) -> dict[str, type]:

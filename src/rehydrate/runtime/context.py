@@ -246,7 +246,9 @@ class InvocationContext(WorkflowContext[Any, Any]):
     def _check_open(self, call: str) -> None:
         if self._closed:
             problem = f"{call} was called after the invocation {self._closed}"
-            raise ClosedContextError(self.where, problem, "Await everything that uses the context before the handler returns.")
+            raise ClosedContextError(
+                self.where, problem, "Await everything that uses the context before the handler returns."
+            )
 
     def _check_declared(self, value: object, hints: tuple[object, ...], verb: str, argument: str) -> None:
         if type(value) in hints or any(matches(value, hint) for hint in hints):

@@ -115,14 +115,10 @@ class Channel:
     def _opened(self, item: tuple[Event, int]) -> Event:
         event, number = item
         if isinstance(event, OutputYielded | RequestOpened | Emitted) and isinstance(event.data, Sealed):
-            return msgspec.structs.replace(
-                event, run_id=self.run_id, sequence=number, data=self.codec.open(event.data)
-            )
+            return msgspec.structs.replace(event, run_id=self.run_id, sequence=number, data=self.codec.open(event.data))
         return msgspec.structs.replace(event, run_id=self.run_id, sequence=number)
 
 
 def started(path: str, executor_id: str, superstep: int, activation: int) -> InvocationStarted:
     """Return the live event of an executor that begins to handle a message."""
-    return InvocationStarted(
-        path=path, executor_id=executor_id, superstep=superstep, activation=activation, live=True
-    )
+    return InvocationStarted(path=path, executor_id=executor_id, superstep=superstep, activation=activation, live=True)

@@ -157,7 +157,9 @@ async def save_instance(codec: ValueCodec, executor: Executor, where: str) -> Se
     except Exception as error:  # user code
         raise SaveHookError(where, "on_checkpoint_save", f"{type(error).__name__}: {error}") from error
     if not isinstance(given, dict) or not all(isinstance(key, str) for key in cast("dict[object, object]", given)):
-        raise SaveHookError(where, "on_checkpoint_save", f"it returned {type(given).__name__}, not a dict with string keys")
+        raise SaveHookError(
+            where, "on_checkpoint_save", f"it returned {type(given).__name__}, not a dict with string keys"
+        )
     return codec.seal(cast("object", given))
 
 

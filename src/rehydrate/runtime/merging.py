@@ -14,7 +14,9 @@ from rehydrate.model.sealed import Sealed
 from .invocation import failure_of
 
 
-def merge_state(codec: ValueCodec, graph: Definition, command: MergeState) -> tuple[StateMerged | MergeBroken, BaseException | None]:
+def merge_state(
+    codec: ValueCodec, graph: Definition, command: MergeState
+) -> tuple[StateMerged | MergeBroken, BaseException | None]:
     """Return the merged values, or that a reducer raised, with its exception."""
     values: dict[str, Sealed] = {}
     for item in command.contributions:

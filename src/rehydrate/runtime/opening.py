@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rehydrate.engine import reading
 from rehydrate.engine.inputs import Answer, TurnArrived
 from rehydrate.engine.run import Run
 from rehydrate.errors import (
@@ -22,7 +23,6 @@ from rehydrate.errors import (
     UnknownRequestError,
     WrongCallError,
 )
-from rehydrate.engine import reading
 from rehydrate.model.checkpoint import RESTING, Head, Header, Latest, Status, Stored, TurnRow
 from rehydrate.model.records import RunRecord, TurnRecord
 from rehydrate.ports import CheckpointStorage
@@ -118,9 +118,7 @@ class Opening:
         stored = await self._load(store, row.checkpoint_id)
         checkpoint = restored(stored.header, stored.records)
         check_definition(self.graph, checkpoint)
-        return Opened(
-            checkpoint.run_id, checkpoint.records, checkpoint.header, stored.head, None, replayed=True
-        )
+        return Opened(checkpoint.run_id, checkpoint.records, checkpoint.header, stored.head, None, replayed=True)
 
     async def _same_turn(self, found: Found) -> Opened:
         """Go on with the turn that this very call began; nothing of its input is applied again."""

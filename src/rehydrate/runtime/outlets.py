@@ -6,12 +6,20 @@ One `Outlet` per executor and place in the tree. Conditions are called here and 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar, assert_never
+from typing import Final, TypeVar, assert_never
 
 from rehydrate.codecs import ValueCodec
 from rehydrate.errors import PredicateError, SendTypeError
 from rehydrate.graph.definition import Definition
-from rehydrate.graph.edges import DirectGroup, Edge, EdgeGroup, FanInGroup, FanOutGroup, MultiSelectionGroup, SwitchGroup
+from rehydrate.graph.edges import (
+    DirectGroup,
+    Edge,
+    EdgeGroup,
+    FanInGroup,
+    FanOutGroup,
+    MultiSelectionGroup,
+    SwitchGroup,
+)
 from rehydrate.ids import scope_of, slot
 from rehydrate.model.effects import Route
 from rehydrate.model.sealed import Sealed
@@ -27,25 +35,25 @@ class Outlet:
         self.executor_id = executor_id
         self.codec = codec
         self.groups: tuple[EdgeGroup, ...] = graph.outgoing.get(executor_id, ())
-        self._by_type: dict[tuple[type, str | None], tuple[Route, ...] | None] = {}
+        self._edges = [edge for group in self.groups for edge in self._group_edges(group)]
+        self._routes = {edge.index: Route(edge.index, edge.target) for edge in self._edges}
 
     def check_send(self, message: object, target_id: str | None, where: str) -> None:
         """Raise `SendTypeError` where no edge leads on, or nothing behind the edges takes this message."""
         if not self.groups:
-            raise SendTypeError(where, "it sends a message but has no outgoing edge", "Add an edge, or use yield_output.")
-        if self._edges_for(message, target_id):
+            raise SendTypeError(
+                where, "it sends a message but has no outgoing edge", "Add an edge, or use yield_output."
+            )
+        if any(self._fits(edge, message, target_id) for edge in self._edges):
             return
-        if target_id is not None and all(edge.target != target_id for edge in self._all_edges()):
-            targets = ", ".join(sorted({repr(edge.target) for edge in self._all_edges()}))
+        if target_id is not None and all(edge.target != target_id for edge in self._edges):
+            targets = ", ".join(sorted({repr(edge.target) for edge in self._edges}))
             raise SendTypeError(where, f"no edge leads to {target_id!r}", f"Its edges lead to {targets}.")
         raise SendTypeError(
             where,
             f"no executor behind its edges takes a {type(message).__name__}",
             "Send a type that a successor has a handler for, or add such a handler.",
         )
-
-    def _all_edges(self) -> list[Edge]:
-        return [edge for group in self.groups for edge in self._group_edges(group)]
 
     def _group_edges(self, group: EdgeGroup) -> tuple[Edge, ...]:
         match group:
@@ -58,9 +66,6 @@ class Outlet:
             case _:
                 assert_never(group)
 
-    def _edges_for(self, message: object, target_id: str | None) -> list[Edge]:
-        return [edge for edge in self._all_edges() if self._fits(edge, message, target_id)]
-
     def _fits(self, edge: Edge, message: object, target_id: str | None) -> bool:
         if target_id is not None and edge.target != target_id:
             return False
@@ -68,41 +73,32 @@ class Outlet:
 
     def route(self, message: object, sealed: Sealed, target_id: str | None) -> tuple[Route, ...]:
         """Return the edges that take this message. Raises `PredicateError` where a condition raises."""
-        if isinstance(message, _PLAIN):
-            key = (type(message), target_id)
-            known = self._by_type.get(key)
-            if known is not None:
-                return known
-        routes: list[Route] = []
-        fixed = True
-        for group in self.groups:
-            chosen, conditional = self._choose(group, sealed)
-            fixed = fixed and not conditional
-            routes += [Route(edge.index, edge.target) for edge in chosen if self._fits(edge, message, target_id)]
-        found = tuple(routes)
-        if fixed and isinstance(message, _PLAIN):
-            self._by_type[(type(message), target_id)] = found
-        return found
+        return tuple(
+            self._routes[edge.index]
+            for group in self.groups
+            for edge in self._choose(group, sealed)
+            if self._fits(edge, message, target_id)
+        )
 
-    def _choose(self, group: EdgeGroup, sealed: Sealed) -> tuple[tuple[Edge, ...], bool]:
-        """Return the edges of a group that take the message, and whether that hangs on a condition."""
+    def _choose(self, group: EdgeGroup, sealed: Sealed) -> tuple[Edge, ...]:
+        """Return the edges of a group that take the message, as far as conditions decide it."""
         match group:
             case DirectGroup():
                 if group.condition is None:
-                    return (group.edge,), False
+                    return (group.edge,)
                 holds = self._ask(group.condition, sealed, group.edge.target, group.name)
-                return ((group.edge,) if holds else ()), True
+                return (group.edge,) if holds else ()
             case FanOutGroup() | FanInGroup():
-                return self._group_edges(group), False
+                return self._group_edges(group)
             case SwitchGroup():
                 for index, case in enumerate(group.cases):
                     edge = group.edges[index]
                     name = group.names[index] if index < len(group.names) else None
                     if self._ask(case, sealed, edge.target, name):
-                        return (edge,), True
-                return (group.edges[-1],), True
+                        return (edge,)
+                return (group.edges[-1],)
             case MultiSelectionGroup():
-                return self._select(group, sealed), True
+                return self._select(group, sealed)
             case _:
                 assert_never(group)
 
@@ -129,16 +125,9 @@ class Outlet:
         return f"{self.executor_id} -> {label}"
 
 
-#: Types of which every value is taken or refused alike; containers may hold what a hint looks into.
-_PLAIN = (int, float, str, bytes)
-
-
 def takes(graph: Definition, executor_id: str, message: object) -> bool:
     """Tell whether an executor handles this message; a sub-workflow takes what its start executor takes."""
-    child = graph.children.get(executor_id)
-    if child is not None:
-        return takes(child, child.start, message)
-    return graph.executors[executor_id].handler_for(message) is not None
+    return graph.executors[executor_id].can_take(message)
 
 
 class Outlets:
@@ -180,4 +169,4 @@ class Outlets:
         return None
 
 
-_REMEMBERED = 4096
+_REMEMBERED: Final = 4096

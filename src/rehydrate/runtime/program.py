@@ -8,10 +8,11 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Protocol
 
 from rehydrate.codecs import ValueCodec
 from rehydrate.graph.definition import Definition
-from rehydrate.ports import Clock, IdSource
+from rehydrate.ports import CheckpointStorage, Clock, IdSource
 
 from .clock import RandomIds, SystemClock
 from .outlets import Outlets
@@ -40,3 +41,17 @@ class Program:
         if key is None:
             return None
         return hashlib.sha256(f"run of key\n{self.graph.name}\n{key}".encode()).hexdigest()[:32]
+
+
+class HasProgram(Protocol):
+    """A workflow, as far as the runtime needs it."""
+
+    @property
+    def program(self) -> Program:
+        """What its runs share."""
+        ...
+
+    @property
+    def checkpoint_storage(self) -> CheckpointStorage | None:
+        """Its store, if it has one."""
+        ...

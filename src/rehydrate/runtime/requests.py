@@ -156,7 +156,11 @@ async def _refusal(
     if told is not None:
         return told
     row = await store.find_request(request_id) if store is not None else None
-    return UnknownRequestError(request_id) if row is None or row.run_id == run_id else ForeignRequestError(request_id, run_id)
+    return (
+        UnknownRequestError(request_id)
+        if row is None or row.run_id == run_id
+        else ForeignRequestError(request_id, run_id)
+    )
 
 
 def receipt_error(
@@ -170,5 +174,3 @@ def receipt_error(
             return RequestCancelledError(request_id, run_id)
         return AlreadyAnsweredError(request_id, run_id)
     return None
-
-

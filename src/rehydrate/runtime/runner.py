@@ -7,9 +7,7 @@ anything of a run that its records do not say.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from typing import Any, Literal, Protocol, TypeAlias, TypedDict, Unpack, overload
-
-
+from typing import Any, Literal, TypeAlias, TypedDict, Unpack, overload
 
 from rehydrate.engine.inputs import OnPending, OnUnfinished
 from rehydrate.engine.run import Run
@@ -20,18 +18,17 @@ from .actor import Actor, Durability
 from .call import Call, CheckpointArgument
 from .checkpoint import WorkflowCheckpoint
 from .checks import check_definition
-from .program import Program
+from .program import HasProgram
 from .requests import Responses, collect
 from .result import WorkflowRunResult
 from .stream import RunStream
 from .turn import Turn, begin
 
 
-class CallOptions(TypedDict, total=False):
-    """The keyword arguments that every way to call a workflow takes; see the page on the resume table."""
+class TurnOptions(TypedDict, total=False):
+    """The keyword arguments that every way to go on with a run takes; see the page on the resume table."""
 
     run_id: str | None
-    checkpoint: CheckpointArgument
     responses: Responses | None
     run_args: object
     resources: Mapping[str, Any] | None
@@ -43,22 +40,14 @@ class CallOptions(TypedDict, total=False):
     takeover: bool
 
 
+class CallOptions(TurnOptions, total=False):
+    """Those, and the checkpoint to go on from."""
+
+    checkpoint: CheckpointArgument
+
+
 #: Fills in what a call does not say, at its first await.
 Supply: TypeAlias = Callable[[CallOptions], Awaitable[CallOptions]]
-
-
-class HasProgram(Protocol):
-    """What a runner needs of a workflow."""
-
-    @property
-    def program(self) -> Program:
-        """What its runs share."""
-        ...
-
-    @property
-    def checkpoint_storage(self) -> CheckpointStorage | None:
-        """Its store, if it has one."""
-        ...
 
 
 class RunnerContext:
@@ -149,9 +138,7 @@ class Runner:
             return RunStream(lambda: self._begin(supply, message, options, streaming=True), self._settle)
         return self._run(supply, message, options)
 
-    async def _run(
-        self, supply: Supply, message: object, options: CallOptions
-    ) -> WorkflowRunResult:
+    async def _run(self, supply: Supply, message: object, options: CallOptions) -> WorkflowRunResult:
         turn = await self._begin(supply, message, options, streaming=False)
         turn.start()
         try:

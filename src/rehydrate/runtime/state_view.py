@@ -81,7 +81,9 @@ def committed_parts(run: Run, path: str, key: str) -> list[Items]:
     if not isinstance(record, StateRecord) or record.value is not None:
         return []
     prefix = key + _SEPARATOR
-    found = [(int(name[len(prefix) :]), part) for name, part in run.table(path, "part").items() if name.startswith(prefix)]
+    found = [
+        (int(name[len(prefix) :]), part) for name, part in run.table(path, "part").items() if name.startswith(prefix)
+    ]
     return [cast("PartRecord", part).items for _, part in sorted(found, key=lambda item: item[0])]
 
 

@@ -29,12 +29,14 @@ class RunStream:
         self._turn: Turn | None = None
 
     async def _begun(self) -> Turn:
-        if self._turn is not None:
-            return self._turn
+        turn = self._turn
+        if turn is not None:
+            return turn
         if self._opening is None:
             self._opening = asyncio.ensure_future(self._open())
-        self._turn = await asyncio.shield(self._opening)
-        return self._turn
+        turn = await asyncio.shield(self._opening)
+        self._turn = turn
+        return turn
 
     async def _open(self) -> Turn:
         turn = await self._begin()

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+
 from rehydrate.engine import reading
 from rehydrate.errors import RunFailedError
 from rehydrate.model.checkpoint import Lease, Status
 from rehydrate.model.events import Event, OutputYielded, StatusChanged, TurnStarted
 from rehydrate.model.records import RunRecord
+
 from .actor import CANCEL_SECONDS, Actor
 from .call import Call
 from .checkpoint import WorkflowCheckpoint

@@ -11,18 +11,21 @@ import threading
 from collections.abc import Iterable, Mapping
 from queue import SimpleQueue
 from types import TracebackType
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from rehydrate.codecs.checkpoints import digest_sum, record_digest
 from rehydrate.errors import CheckpointCorruptError
 from rehydrate.model.checkpoint import Header
 
-if TYPE_CHECKING:
-    from hashlib import _Hash  # pyright: ignore[reportPrivateUsage]  (the type of hashlib's objects has no other name)
-
 #: Below these sizes a thread costs more than it saves: bytes read in all, and bytes of one part.
 _MUCH: Final = 1024 * 1024
 _BIG: Final = 64 * 1024
+
+
+class _Hash(Protocol):
+    def update(self, data: bytes, /) -> None: ...
+
+    def digest(self) -> bytes: ...
 
 
 def check_sum(header: Header, records: Mapping[str, bytes]) -> None:
@@ -38,7 +41,7 @@ class RecordSum:
         self._count = 0
         self._read = 0
         self._key: str | None = None
-        self._hash = hashlib.sha256()
+        self._hash: _Hash = hashlib.sha256()
         self._handed = False
         self._elsewhere: list[_Hash] = []
         self._queue: SimpleQueue[tuple[_Hash, bytes] | None] = SimpleQueue()

@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
 
-from rehydrate.errors import StoreUnavailableError
+from rehydrate.errors import RehydrateError, StoreUnavailableError
 
 from .file_lock import FileLock
 from .migrations import known_migrations, migrate
@@ -70,21 +70,22 @@ class Database:
             try:
                 yield
                 connection.execute("COMMIT")
-            except BaseException:
+            finally:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
-                raise
 
     def apart(self, work: Callable[[Database], _T]) -> _T:
         """Do `work` in the open transaction; where it raises, undo only what it did."""
         connection = self._opened()
         connection.execute("SAVEPOINT one")
+        kept = False
         try:
             result = work(self)
             connection.execute("RELEASE one")
-        except BaseException:
-            self._undo_savepoint(connection)
-            raise
+            kept = True
+        finally:
+            if not kept:
+                self._undo_savepoint(connection)
         return result
 
     @property
@@ -109,8 +110,12 @@ class Database:
         if connection is None:
             return
         # The last connection to close moves the WAL into the file: a checkpoint, so a matter for the lock.
-        with self._lock.hold():
-            connection.close()
+        try:
+            with self._lock.hold():
+                connection.close()
+        except RehydrateError:
+            _NEVER_CLOSED.append(connection)
+            raise
 
     def close(self) -> None:
         """Close everything that belongs to this process."""
@@ -125,7 +130,7 @@ class Database:
         self.owners.forget()
         self._lock.close()
         if self._connection is not None:
-            _INHERITED.append(self._connection)
+            _NEVER_CLOSED.append(self._connection)
         self._connection = None
 
     def _undo_savepoint(self, connection: sqlite3.Connection) -> None:
@@ -153,7 +158,8 @@ class Database:
             check_same_thread=False,
             cached_statements=_CACHED_STATEMENTS,
         )
-        try:
+        with contextlib.ExitStack() as undo:
+            undo.callback(connection.close)
             mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
             if mode != "wal":
                 raise StoreUnavailableError(
@@ -167,9 +173,7 @@ class Database:
             connection.execute("COMMIT")
             self._identity = _identity(self.path)
             self.owners.sweep()
-        except BaseException:
-            connection.close()
-            raise
+            undo.pop_all()
         return connection
 
     def _check_identity(self) -> None:
@@ -186,8 +190,9 @@ class Database:
         )
 
 
-#: Connections that a fork copied into this process. Closing one here could remove files that the parent still uses.
-_INHERITED: list[sqlite3.Connection] = []
+#: Connections that a fork copied into this process, or that could not be closed under the lock: closing one, as the
+#: collector would, could move or remove what another process is using.
+_NEVER_CLOSED: list[sqlite3.Connection] = []
 
 
 def _identity(path: str) -> tuple[int, int] | None:

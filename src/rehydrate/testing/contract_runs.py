@@ -219,7 +219,6 @@ async def runs_are_listed_by_id(make: MakeStore) -> None:
         if name in {"a", "c"}:
             await store.commit(maker.end())
 
-
     async def ids(workflow: str | None = None, status: str | None = None, after: str | None = None) -> list[str]:
         return [header.run_id for header in await store.runs(workflow=workflow, status=status, after=after)]
 

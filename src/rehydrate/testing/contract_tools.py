@@ -85,6 +85,11 @@ class CommitMaker:
         other.records, other._digests = dict(self.records), dict(self._digests)
         return other
 
+    def know(self, key: str, data: bytes) -> None:
+        """Take a record as one that the run has."""
+        self.records[key] = data
+        self._digests[key] = record_digest(key, data)
+
     def claim(self, puts: Mapping[str, bytes] | None = None, *, seconds: float = 30.0) -> Commit:
         """Return a claim; the first one starts the run."""
         self.epoch += 1
@@ -126,8 +131,7 @@ class CommitMaker:
             self.records.pop(key, None)
             self._digests.pop(key, None)
         for key, data in puts.items():
-            self.records[key] = data
-            self._digests[key] = record_digest(key, data)
+            self.know(key, data)
         self.seq += 1
         header = Header(
             run_id=self.run_id,

@@ -50,7 +50,7 @@ def _add_tests(contract: type[StoreContract], checks: tuple[Check, ...]) -> None
 
 
 def _as_test(check: Check) -> object:
-    def test(self: StoreContract, make_store: MakeStore) -> None:
+    def test(_: StoreContract, make_store: MakeStore) -> None:
         asyncio.run(check(make_store))
 
     test.__doc__ = check.__doc__

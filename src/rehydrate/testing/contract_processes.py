@@ -1,0 +1,221 @@
+"""The store contract, fourth part: several processes on one place, some of which are killed, stopped or forked.
+
+`make` must be picklable here, and open the same place whenever it is called. Each check fails by an assert.
+"""
+
+# ruff: noqa: S101  (a contract is made of asserts)
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Generator
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from multiprocessing.synchronize import Barrier
+from typing import Final, cast
+
+from rehydrate.model.checkpoint import Latest
+from rehydrate.ports import CheckpointStorage
+
+from .contract_races import ROUNDS, attempt
+from .contract_tools import Check, CommitMaker, MakeStore, ManualClock, head_of, loaded
+
+#: A fork of a process with threads may hang; a new interpreter does not.
+_SPAWN: Final = multiprocessing.get_context("spawn")
+#: Seconds after which a process that says nothing has failed.
+_PATIENCE: Final = 60.0
+
+
+async def a_store_can_be_opened_again(make: MakeStore) -> None:
+    """What was committed is there when the store is closed and opened again, and the run goes on."""
+    store, maker = make(clock=ManualClock()), CommitMaker()
+    await store.commit(maker.claim({"k": b"v"}))
+    await store.commit(maker.end({"l": b"w"}))
+    await store.close()
+    store = make(clock=ManualClock())
+    assert (await loaded(store, Latest("run"))).records == {"k": b"v", "l": b"w"}
+    await store.commit(maker.claim({"k": b"again"}))
+    assert (await loaded(store, "run:0")).records == {"k": b"v"}
+    await store.close()
+
+
+async def another_process_goes_on(make: MakeStore) -> None:
+    """A run that one process left at rest is loaded and continued by another, and the first sees what that did."""
+    store, maker = make(clock=ManualClock()), CommitMaker()
+    await store.commit(maker.claim({"k": b"1"}))
+    await store.commit(maker.end({"l": b"1"}))
+    with _child(_go_on, make) as (_, answers):
+        assert _next(answers) == {"k": b"1", "l": b"1"}
+        assert _next(answers) == "committed"
+    assert (await loaded(store, Latest("run"))).records == {"k": b"2", "l": b"1"}
+    assert (await head_of(store)).epoch == 2
+    await store.close()
+
+
+async def of_two_processes_one_wins(make: MakeStore) -> None:
+    """Two processes commit on one head at once, 200 times: exactly one is taken each time, and it is the head."""
+    store = make(clock=ManualClock())
+    barrier = _SPAWN.Barrier(2)
+    with _child(_race, make, "a", barrier) as (_, first), _child(_race, make, "b", barrier) as (_, second):
+        a_won, b_won = cast("list[bool]", _next(first)), cast("list[bool]", _next(second))
+    assert [one + other for one, other in zip(a_won, b_won, strict=True)] == [1] * ROUNDS
+    for number, won in enumerate(a_won):
+        head = await head_of(store, f"r{number}")
+        assert head.header.checkpoint_id == f"r{number}:0{'a' if won else 'b'}"
+    await store.close()
+
+
+async def a_killed_owner_is_gone(make: MakeStore) -> None:
+    """The owner lives as long as its process, and is gone the moment that is killed, long before its lease ends."""
+    store = make(clock=ManualClock())
+    with _child(_claim_and_wait, make) as (process, answers):
+        assert _next(answers) == "claimed"
+        head = await head_of(store)
+        assert (head.owner, head.alive) == ("owner", True)
+        process.kill()
+        process.join()
+        head = await head_of(store)
+        assert (head.owner, head.alive) == ("owner", False)
+    maker = CommitMaker(owner="heir")
+    maker.head, maker.seq, maker.epoch = "run:0", 0, 1
+    await store.commit(maker.claim())
+    assert (await head_of(store)).alive
+    await store.close()
+
+
+async def a_stopped_owner_lives_until_its_lease_ends(make: MakeStore) -> None:
+    """A process that is stopped still owns its run; the end of the lease is what frees it."""
+    clock = ManualClock()
+    store = make(clock=clock)
+    with _child(_claim_and_wait, make) as (process, answers):
+        assert _next(answers) == "claimed"
+        assert process.pid is not None
+        os.kill(process.pid, signal.SIGSTOP)
+        assert (await head_of(store)).alive
+        clock.now += 31
+        assert not (await head_of(store)).alive
+        process.kill()
+        process.join()
+    await store.close()
+
+
+async def a_forked_child_is_another_owner(make: MakeStore) -> None:
+    """A forked child uses the store on its own, and does not keep its parent's runs owned when the parent is killed."""
+    store = make(clock=ManualClock())
+    with _child(_fork, make) as (process, answers):
+        assert _next(answers) == ("child", True, {"k": b"v"})
+        assert (await head_of(store)).alive
+        assert (await head_of(store, "child")).alive
+        process.kill()
+        process.join()
+        assert not (await head_of(store)).alive
+        assert (await head_of(store, "child")).alive
+        answers.send("end")
+        assert _next(answers) == "ended"
+    assert (await loaded(store, Latest("child"))).records == {"k": b"end"}
+    await store.close()
+
+
+@contextlib.contextmanager
+def _child(
+    target: Callable[..., None], make: MakeStore, *more: object
+) -> Generator[tuple[BaseProcess, Connection], None, None]:
+    """Run `target(connection, make, *more)` in a new process and give the process and our end of the connection."""
+    ours, theirs = _SPAWN.Pipe()
+    process = _SPAWN.Process(target=target, args=(theirs, make, *more), daemon=True)
+    process.start()
+    theirs.close()
+    try:
+        yield process, ours
+        process.join(_PATIENCE)
+    finally:
+        process.kill()
+        process.join()
+        process.close()
+        ours.close()
+
+
+def _next(answers: Connection) -> object:
+    assert answers.poll(_PATIENCE), "the other process says nothing"
+    return answers.recv()
+
+
+def _go_on(answers: Connection, make: MakeStore) -> None:
+    async def main() -> None:
+        store = make(clock=ManualClock())
+        stored = await loaded(store, Latest("run"))
+        answers.send(stored.records)
+        maker = CommitMaker(owner="second", tag="second")
+        for key, data in stored.records.items():
+            maker.know(key, data)
+        maker.head, maker.seq, maker.epoch = stored.header.checkpoint_id, stored.header.seq, stored.head.epoch
+        await store.commit(maker.claim({"k": b"2"}))
+        answers.send("committed")
+        await store.close()
+
+    asyncio.run(main())
+
+
+def _race(answers: Connection, make: MakeStore, tag: str, barrier: Barrier) -> None:
+    async def main() -> None:
+        store = make(clock=ManualClock())
+        won: list[bool] = []
+        for number in range(ROUNDS):
+            commit = CommitMaker(f"r{number}", owner=tag, tag=tag).claim({"k": tag.encode()})
+            barrier.wait(_PATIENCE)
+            won.append(await attempt(store, commit))
+        answers.send(won)
+        await store.close()
+
+    asyncio.run(main())
+
+
+def _claim_and_wait(answers: Connection, make: MakeStore) -> None:
+    async def main() -> None:
+        store = make(clock=ManualClock())
+        await store.commit(CommitMaker().claim(seconds=30))
+        answers.send("claimed")
+        answers.poll(None)
+
+    asyncio.run(main())
+
+
+def _fork(answers: Connection, make: MakeStore) -> None:
+    store = make(clock=ManualClock())
+    asyncio.run(store.commit(CommitMaker().claim({"k": b"v"})))
+    if os.fork():
+        # The test kills this process while the child goes on.
+        asyncio.run(_use(store))
+        signal.pause()
+        return
+    asyncio.run(_live_as_child(store, answers))
+    os._exit(0)
+
+
+async def _use(store: CheckpointStorage) -> None:
+    await store.commit(CommitMaker("parent").claim())
+
+
+async def _live_as_child(store: CheckpointStorage, answers: Connection) -> None:
+    maker = CommitMaker("child", owner="child")
+    await store.commit(maker.claim({"k": b"begin"}))
+    answers.send(("child", (await head_of(store)).alive, (await loaded(store, Latest("run"))).records))
+    answers.poll(None)
+    await store.commit(maker.step({"k": b"end"}))
+    answers.send("ended")
+
+
+PROCESS_CHECKS: tuple[Check, ...] = (
+    a_store_can_be_opened_again,
+    another_process_goes_on,
+    of_two_processes_one_wins,
+)
+OWNER_CHECKS: tuple[Check, ...] = (
+    a_killed_owner_is_gone,
+    a_stopped_owner_lives_until_its_lease_ends,
+    a_forked_child_is_another_owner,
+)
