@@ -2,14 +2,13 @@
 
 import threading
 from collections import OrderedDict, UserDict, defaultdict, deque
-from dataclasses import dataclass, make_dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from types import MappingProxyType
 
 import attrs
 import msgspec
 import ormsgpack
-import pydantic
 import pytest
 
 from rehydrate.codecs import MAX_DEPTH, TypeRegistry, ValueCodec, checkpointable
@@ -195,7 +194,7 @@ def test_a_class_that_keeps_state_of_its_own_is_refused() -> None:
         a: int
 
     codec = ValueCodec(TypeRegistry([Problem, Kept, Hashed]))
-    assert "its base BaseException keeps state" in refused(Problem("x"), codec).why
+    assert "its base Exception keeps state" in refused(Problem("x"), codec).why
     assert "its base OrderedDict keeps state" in refused(Kept(), codec).why
     hashed = Hashed(1)
     hash(hashed)
@@ -230,11 +229,3 @@ def test_too_many_keys_of_one_hash_are_refused() -> None:
     assert len(codec.open(codec.seal({Same(number) for number in range(256)}))) == 256
     assert "same hash" in refused({Same(number) for number in range(257)}, codec).why
     assert "same hash" in refused({Same(number): 1 for number in range(257)}, codec).why
-
-
-def test_pydantic_and_attrs_are_not_imported_by_the_codec() -> None:
-    """The codec knows their classes only where the program has loaded them."""
-    made = make_dataclass("Made", [("model", pydantic.BaseModel), ("attr", m.FrozenAttrs)])
-    codec = ValueCodec(TypeRegistry([made, m.Model]))
-    value = made(m.Model(a=1), m.FrozenAttrs(2))
-    assert codec.open(codec.seal(value)) == value

@@ -28,7 +28,7 @@ from .layouts import (
 #: Names of the fields that were given and not defaulted; absent where all were.
 _FIELDS_SET: Final = "!set"
 #: Values beyond the declared fields.
-_EXTRA: Final = "!extra"
+EXTRA: Final = "!extra"
 #: Private attributes.
 _PRIVATE: Final = "!private"
 _OF_PYDANTIC: Final = ("__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
@@ -91,7 +91,7 @@ def of_model(cls: type) -> Layout:
         if given != known:
             state[_FIELDS_SET] = sorted(cast("set[str]", given))
         if extra_values is not None:
-            state[_EXTRA] = extra_values
+            state[EXTRA] = extra_values
         if private is not None:
             state[_PRIVATE] = private
         if len(state.keys() & known) < len(names):
@@ -100,7 +100,7 @@ def of_model(cls: type) -> Layout:
 
     def build(fields: State) -> object:
         given = fields.pop(_FIELDS_SET, None)
-        extra = fields.pop(_EXTRA, None)
+        extra = fields.pop(EXTRA, None)
         private = fields.pop(_PRIVATE, None)
         missing = cast("list[object]", fields.pop(MISSING, []))
         if {*fields, *map(str, missing)} != set(names):

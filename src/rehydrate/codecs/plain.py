@@ -20,6 +20,7 @@ from rehydrate.model.plain import Plain
 from . import format as codes
 from .bounds import check_bounds
 from .layouts import State
+from .models import EXTRA
 from .reader import DAMAGE
 from .scalars import READERS
 
@@ -91,6 +92,9 @@ def _object(value: object) -> Plain:
     if isinstance(name, list):
         named = cast("list[object]", name)
         shown = {"$type": str(named[0]), "$version": cast("int", named[1])}
+    extra = fields.pop(EXTRA, None)
+    if isinstance(extra, dict):
+        fields = {**fields, **cast("State", extra)}
     for key, item in fields.items():
         if key[:1] != "!":
             shown[_escaped(key)] = _shown(item)
@@ -104,7 +108,8 @@ def _listed(value: object) -> Plain:
 
 
 def _deque(value: object) -> Plain:
-    return cast("list[Plain]", _listed(value))[1:]
+    _, *items = cast("list[Plain]", _listed(value))
+    return items
 
 
 def _pairs(value: object) -> Plain:

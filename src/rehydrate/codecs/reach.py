@@ -88,13 +88,13 @@ def field_hints(cls: type, named: Mapping[str, type]) -> Mapping[str, Hint]:
     """Return the resolved hints of a class's fields; `named` helps with classes that are local to a function."""
     if is_typed_dict(cls):
         return {name: hint for name, (hint, _) in _typed_dict_fields(cls).items()}
+    if not declares_fields(cls):
+        return {}
     if is_pydantic(cls):
         hints = model_hints(cls)
         if hints is None:
             raise UnresolvedTypeError(qualified_name(cls), "pydantic has not completed the model; call model_rebuild()")
         return hints
-    if not declares_fields(cls):
-        return {}
     fields = layout_of(cls).fields
     hints = {**attrs_hints(cls), **_resolved(cls, named)}
     return {name: hints[name] for name in fields if name in hints}

@@ -5,6 +5,7 @@ Knows types only by the registry it was made with. Whatever does not fit is an e
 
 from __future__ import annotations
 
+import struct
 from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias, cast
@@ -22,7 +23,7 @@ from .scalars import READERS
 from .writer import CROWDED, is_crowded
 
 #: What bytes that nobody wrote can raise on their way through the readers.
-DAMAGE: Final = (ValueError, TypeError, ArithmeticError, LookupError)
+DAMAGE: Final = (ValueError, TypeError, ArithmeticError, LookupError, struct.error)
 
 Decode: TypeAlias = Callable[[bytes | memoryview], object]
 

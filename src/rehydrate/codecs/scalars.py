@@ -96,7 +96,7 @@ def _named(key: str) -> ZoneInfo:
         raise ValueError("a time zone has an impossible name")
     try:
         return ZoneInfo(key)
-    except ZoneInfoNotFoundError as error:
+    except (ZoneInfoNotFoundError, OSError) as error:  # OSError: a folder of zones is no zone
         raise UnknownZoneError(key) from error
 
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, cast
+from typing import Final, NoReturn, cast
 
 from rehydrate import CheckpointStorage, WorkflowRunResult
 from rehydrate.demo.answer_file import Answers, read_answers
@@ -26,7 +27,7 @@ from rehydrate.demo.prompt import ask_person
 from rehydrate.demo.report import AuditReport, render
 from rehydrate.demo.requirements import read_requirements
 from rehydrate.demo.so_far import report_so_far
-from rehydrate.errors import RehydrateError
+from rehydrate.errors import DefinitionError, RehydrateError, StoreUnavailableError
 
 __all__ = ["main"]
 
@@ -63,24 +64,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
     if options.demo:
         return demonstrate()
+    storage: CheckpointStorage | None = None
     try:
+        answers = _checked_input(options)
         storage = open_store(options.store)
-    except AuditInputError as error:
-        return _fail(f"error: {error}", WRONG_INPUT)
-    try:
-        return _audit(options, storage)
-    except AuditInputError as error:
+        return _audit(options, storage, answers)
+    except (AuditInputError, DefinitionError, StoreUnavailableError) as error:
         return _fail(f"error: {error}", WRONG_INPUT)
     except RehydrateError as error:
         return _fail(f"error: {error}\nWhat was committed is safe. Go on with: {options.again}", FAILED)
     except KeyboardInterrupt:
         return _fail(f"\nStopped; what was committed is safe. Go on with: {options.again}", INTERRUPTED)
+    except BrokenPipeError:
+        # Whoever read the output has left; the interpreter would complain once more when it flushes at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return INTERRUPTED
     finally:
-        asyncio.run(storage.close())
+        if storage is not None:
+            asyncio.run(storage.close())
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says in one line what is wrong with the arguments."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(WRONG_INPUT, f"error: {message}; see {PROGRAM} --help\n")
 
 
 def _options(arguments: Sequence[str] | None) -> Options:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog=PROGRAM,
         description="Audit the licences of Python environments; stop and go on at any point.",
         epilog="Exit codes: 0 complete, 1 failed, 2 wrong input, 3 stopped with open questions, 130 interrupted.",
@@ -103,22 +115,24 @@ def _options(arguments: Sequence[str] | None) -> Options:
     add("--look-up-seconds", type=_seconds, default=0.0, metavar="S", help="pretend that each look-up takes so long")
     add("--at-a-time", type=_count, default=8, metavar="N", help="look-ups at the same time (default: %(default)s)")
     given = vars(parser.parse_args(arguments))
+    if given["demo"] and given["paths"]:
+        parser.error("--demo makes its own input and takes no PATH")
     given["paths"] = tuple(_absolute(path) for path in given["paths"])
     given["installed_in"] = _absolute(given["installed_in"])
     return Options(**given)
 
 
 def _seconds(text: str) -> float:
-    value = float(text)
-    if not 0 <= value <= 60:
-        raise argparse.ArgumentTypeError("must be between 0 and 60")
-    return value
+    return _between(text, float(text) if text.replace(".", "", 1).isdigit() else -1, 0, 60)
 
 
 def _count(text: str) -> int:
-    value = int(text)
-    if not 1 <= value <= 10_000:
-        raise argparse.ArgumentTypeError("must be between 1 and 10,000")
+    return int(_between(text, int(text) if text.isdigit() else -1, 1, 10_000))
+
+
+def _between(text: str, value: float, lowest: int, highest: int) -> float:
+    if not lowest <= value <= highest:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number between {lowest} and {highest}")
     return value
 
 
@@ -136,10 +150,17 @@ def _say(text: str) -> None:
     print(text, flush=True)
 
 
-def _audit(options: Options, storage: CheckpointStorage) -> int:
-    for path in options.paths:
-        _check_path(path)
-    answers = read_answers(Path(options.answers)) if options.answers else Answers({})
+def _checked_input(options: Options) -> Answers:
+    """Read the answers and look at every path, so that nothing starts with input that is wrong."""
+    for path in (*options.paths, options.installed_in):
+        if path not in {RUNNING, options.installed_in} and Path(path).is_file():
+            read_requirements(Path(path))
+        else:
+            site_directories(path)
+    return read_answers(Path(options.answers)) if options.answers else Answers({})
+
+
+def _audit(options: Options, storage: CheckpointStorage, answers: Answers) -> int:
     audit = Audit(storage, options.run, options.journal, options.look_up_seconds, options.at_a_time)
     standing = asyncio.run(audit.standing())
     paths = options.paths or ((RUNNING,) if standing is None else ())
@@ -152,13 +173,6 @@ def _audit(options: Options, storage: CheckpointStorage) -> int:
     while responses := _answers_for(result, answers, options):
         result = _call(audit, None, responses)
     return _finish(result, options)
-
-
-def _check_path(path: str) -> None:
-    if path != RUNNING and Path(path).is_file():
-        read_requirements(Path(path))
-        return
-    site_directories(path)
 
 
 def _call(audit: Audit, request: AuditRequest | None, responses: dict[str, str]) -> WorkflowRunResult:

@@ -22,7 +22,7 @@ from rehydrate.demo.licences import Undecided, classify
 from rehydrate.demo.metadata import read_environment
 from rehydrate.demo.unclear import UNCLEAR_LICENCES, make_unclear_environment
 
-__all__ = ["demonstrate"]
+__all__ = ["KillPoint", "demonstrate"]
 
 _AT_A_TIME: Final = 2
 _FIRST_PROCESS_SECONDS: Final = 3.0
@@ -55,7 +55,7 @@ class _Place:
 
 
 @dataclass(frozen=True)
-class _KillPoint:
+class KillPoint:
     """When to kill: all that will be asked is open, or enough is and little work is left; but some is in flight."""
 
     enough_open: int
@@ -63,6 +63,7 @@ class _KillPoint:
     little_work: int
 
     def is_reached(self, open_questions: int, in_work: int) -> bool:
+        """Tell whether the child stands where it is to be killed."""
         if in_work == 0 or open_questions < self.enough_open:
             return False
         return open_questions >= self.all_open or in_work <= self.little_work
@@ -87,7 +88,7 @@ def _story(place: _Place) -> int:
         f"1. An audit of {len(real)} distributions installed here and of {len(made)} made-up ones that nobody can tell."
     )
     _say(f"   A look-up takes {seconds:.2f} s, {_AT_A_TIME} at a time. A child process begins; nobody answers it.")
-    kill_at = _KillPoint(len(made), sum(_needs_person(each) for each in (*made, *real)), len(real) // 4)
+    kill_at = KillPoint(len(made), sum(_needs_person(each) for each in (*made, *real)), len(real) // 4)
     if not _run_until_killed(_command(place, str(site), RUNNING, *pace), kill_at):
         return 1
     _say("\n3. Meanwhile a person has found out about the open questions, and there is more to audit:")
@@ -103,7 +104,7 @@ def _command(place: _Place, *words: str) -> list[str]:
     return [sys.executable, "-m", "rehydrate.demo.licence_audit", *words, *common, "--at-a-time", str(_AT_A_TIME)]
 
 
-def _run_until_killed(command: Sequence[str], kill_at: _KillPoint) -> bool:
+def _run_until_killed(command: Sequence[str], kill_at: KillPoint) -> bool:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, bufsize=1) as child:  # noqa: S603
         at_work = _watch(child, kill_at)
         child.kill()
@@ -115,7 +116,7 @@ def _run_until_killed(command: Sequence[str], kill_at: _KillPoint) -> bool:
     return True
 
 
-def _watch(child: subprocess.Popen[str], kill_at: _KillPoint) -> str:
+def _watch(child: subprocess.Popen[str], kill_at: KillPoint) -> str:
     """Echo the child until it is to be killed; return how it stood, empty if it ended before."""
     for line in _lines(child):
         match = _STANDING.search(line)

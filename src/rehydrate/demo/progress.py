@@ -29,7 +29,7 @@ class ProgressLines:
         """Tell how the restored run stands once the call's answers are taken."""
         self._open = open_questions
         self._in_work = in_work
-        self._write(f"restored    {self._standing}")
+        self._write(f"restored    the run {self._standing}")
 
     def take(self, event: Event) -> None:
         """Take one event of the stream."""

@@ -51,9 +51,9 @@ def ready(change: Change, path: str) -> bool:
     plan = plan_of(change, path)
     if plan is None or draft.count(path, "done") != plan.invocations or draft.count(path, "step"):
         return False
-    if draft.total("limit") and draft.get(path, "limit", "") is not None:
+    if draft.totals["limit"] and draft.get(path, "limit", "") is not None:
         return False
-    return not (draft.total("failure") and draft.count(path, "failure"))
+    return not (draft.totals["failure"] and draft.count(path, "failure"))
 
 
 def pass_barriers(change: Change, path: str, merged: dict[str, Sealed] | None = None) -> None:
@@ -69,7 +69,7 @@ def pass_barriers(change: Change, path: str, merged: dict[str, Sealed] | None = 
 class Barrier:
     """One scope's barrier. `arrivals` gathers what stands at executors in the next superstep."""
 
-    __slots__ = ("arrivals", "change", "draft", "graph", "path", "plan", "resting", "scope", "superstep")
+    __slots__ = ("arrivals", "change", "done", "draft", "graph", "path", "plan", "resting", "scope", "superstep")
 
     def __init__(self, change: Change, path: str) -> None:
         self.change = change
@@ -80,6 +80,7 @@ class Barrier:
         self.superstep = self.plan.step.superstep
         self.scope = cast("ScopeRecord", self.draft.scope(path))
         self.arrivals: list[Arrival] = []
+        self.done: list[tuple[Delivery, DoneRecord]] = []
         self.resting: dict[str, list[tuple[int, str]]] = {}
         if self.draft.has(path, "rest"):
             for segment, _ in self.draft.items(path, "rest"):
@@ -89,7 +90,7 @@ class Barrier:
     def run(self, merged: dict[str, Sealed]) -> bool:
         """Make the superstep real; `False` where a conflict or a reducer keeps it from that."""
         executors = self._executors()
-        writes = self._writes(executors)
+        writes = self._read(executors)
         if writes:
             conflict = find_conflict(self.graph, writes)
             if conflict is not None:
@@ -100,16 +101,15 @@ class Barrier:
                 self.change.now.append(MergeState(self.path, wanted))
                 return False
             apply_writes(self.draft, self.path, writes, merged)
-        if self.draft.total("inbox"):
+        if self.draft.totals["inbox"]:
             self._take_inbox()
-        for executor in executors:
-            for delivery in self.plan.chains.get(executor, ()):
-                self._take_invocation(delivery)
+        for delivery, done in self.done:
+            self._take_invocation(delivery, done)
         if self.resting:
             for executor in executors:
                 self._take_scopes(executor)
         self.change.events.append(SuperstepCompleted(path=self.path, superstep=self.superstep))
-        if self.draft.total("join"):
+        if self.draft.totals["join"]:
             fire_joins(self.change, self.path, self.graph, self.arrivals)
         self._go_on()
         return True
@@ -121,17 +121,18 @@ class Barrier:
             return list(found)
         return sorted(found, key=self.graph.position.__getitem__)
 
-    def _done(self, delivery: Delivery) -> DoneRecord:
-        name = invocation_name(delivery.executor, delivery.activation)
-        return cast("DoneRecord", self.draft.get(self.path, "done", name))
-
-    def _writes(self, executors: list[str]) -> Writes:
+    def _read(self, executors: list[str]) -> Writes:
+        """Gather the finished invocations in canonical order, and return what they wrote."""
         writes: Writes = {}
         for executor in executors:
             for delivery in self.plan.chains.get(executor, ()):
-                for effect in self._done(delivery).effects:
+                name = invocation_name(executor, delivery.activation)
+                done = cast("DoneRecord", self.draft.get(self.path, "done", name))
+                self.done.append((delivery, done))
+                for effect in done.effects:
                     if isinstance(effect, SetState | UpdateState):
-                        writes.setdefault(effect.key, []).append(Write(executor, delivery.activation, effect))
+                        write = Write(executor, delivery.activation, effect)
+                        writes.setdefault(effect.key, []).append(write)
         return writes
 
     def _fail(self, conflict: Conflict) -> None:
@@ -142,7 +143,8 @@ class Barrier:
             f" to state key {conflict.key!r} in one superstep"
         )
         for write in (first, second):
-            failure = Failure("conflict", "StateConflictError", text)
+            facts = (conflict.key, first.executor, second.executor)
+            failure = Failure("conflict", "StateConflictError", text, facts=facts)
             name = invocation_name(write.executor, write.activation)
             for delivery in self.plan.chains[write.executor]:
                 if delivery.activation >= write.activation:
@@ -174,14 +176,12 @@ class Barrier:
             )
         self.draft.clear(self.path, "inbox")
 
-    def _take_invocation(self, delivery: Delivery) -> None:
-        name = invocation_name(delivery.executor, delivery.activation)
-        done = self._done(delivery)
+    def _take_invocation(self, delivery: Delivery, done: DoneRecord) -> None:
         for effect in done.effects:
             self._take_effect(delivery, effect)
         if done.instance is not None:
             self.draft.put(self.path, "instance", delivery.executor, InstanceRecord(done.instance))
-        self.draft.remove(self.path, "done", name)
+        self.draft.remove(self.path, "done", invocation_name(delivery.executor, delivery.activation))
 
     def _take_effect(self, delivery: Delivery, effect: Effect) -> None:
         match effect:
@@ -284,7 +284,7 @@ class Barrier:
     def _go_on(self) -> None:
         """Begin the next superstep, or come to rest."""
         self.change.barriers = True
-        if self.arrivals or (self.draft.total("join") and deadlocked(self.change, self.path)):
+        if self.arrivals or (self.draft.totals["join"] and deadlocked(self.change, self.path)):
             open_step(self.change, self.path, self.scope, self.arrivals)
             return
         self.draft.put_scope(self.path, self.scope)

@@ -17,7 +17,7 @@ from .run import Draft, Run
 class Change:
     """One transition's draft, events and commands. `now` does not wait for the commit, `then` does."""
 
-    __slots__ = ("_graphs", "barriers", "draft", "events", "graph", "now", "then")
+    __slots__ = ("_allowance", "_graphs", "barriers", "draft", "events", "graph", "now", "plans", "then")
 
     def __init__(self, graph: Definition, run: Run) -> None:
         self.graph = graph
@@ -27,7 +27,10 @@ class Change:
         self.then: list[Command] = []
         #: True once something happened that must be saved at once.
         self.barriers = False
+        #: What was read out of the superstep of a scope; forgotten where one is opened or closed.
+        self.plans: dict[str, object] = {}
         self._graphs: dict[str, Definition] = {"": graph}
+        self._allowance = 0
 
     def graph_at(self, path: str) -> Definition:
         """Return the definition that the scope at `path` runs."""
@@ -39,7 +42,9 @@ class Change:
 
     def allowance(self) -> int:
         """Return what superstep limits are counted in now."""
-        return self.draft.turn().allowance
+        if not self._allowance:
+            self._allowance = self.draft.turn().allowance
+        return self._allowance
 
     def finish(self) -> tuple[dict[Key, Record | None], tuple[Command, ...]]:
         """Return the delta, and the commands in the order in which they are obeyed."""

@@ -28,6 +28,7 @@ def discard(change: Change, answered: frozenset[str], trails: dict[str, list[Tra
             draft.clear(path, kind)
         parent, segment = slot(path)
         draft.remove(parent, "step", segment)
+        change.plans.pop(path, None)
         draft.remove(parent, "rest", segment)
     for path in scopes:
         if path not in kept and draft.scope(path) is not None:

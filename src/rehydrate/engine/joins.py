@@ -97,7 +97,8 @@ def deadlocked(change: Change, path: str) -> bool:
     if not held or draft.count(path, "request") or draft.count(path, "scope"):
         return False
     joins = sorted({record.join for record in held})
-    failure = Failure("deadlock", "JoinDeadlockError", f"joins {', '.join(map(repr, joins))} wait for each other")
+    text = f"joins {', '.join(map(repr, joins))} wait for each other"
+    failure = Failure("deadlock", "JoinDeadlockError", text, facts=tuple(joins))
     draft.put(path, "failure", joins[0], FailureRecord(failure, joins[0]))
     change.events.append(InvocationFailed(path=path, executor_id=joins[0], failure=failure))
     return True

@@ -54,6 +54,9 @@ def plan_of(change: Change, path: str) -> Plan | None:
 
     It is remembered beside the run by the record's identity, because wide supersteps are asked for it often.
     """
+    known = change.plans.get(path)
+    if known is not None:
+        return cast("Plan", known)
     place = slot(path)
     step = cast("StepRecord | None", change.draft.get(place[0], "step", place[1]))
     if step is None:
@@ -62,6 +65,7 @@ def plan_of(change: Change, path: str) -> Plan | None:
     plan = memo.get(place)
     if not isinstance(plan, Plan) or plan.step is not step:
         plan = memo[place] = Plan(step, change.graph_at(path).children)
+    change.plans[path] = plan
     return plan
 
 

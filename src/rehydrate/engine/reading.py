@@ -46,7 +46,7 @@ def scopes(run: Run, path: str = "") -> Iterator[str]:
 
 def open_requests(run: Run) -> list[OpenedRequest]:
     """Return the open requests by path and name."""
-    if not run.total("request"):
+    if not run.totals["request"]:
         return []
     birth = cast("RunRecord", run.get("", "run", "")).birth
     found: list[OpenedRequest] = []
@@ -101,7 +101,7 @@ def next_executors(run: Run) -> list[str]:
 
 def failures(run: Run, graph: Definition) -> list[FailedPlace]:
     """Return the failures in executor order, outer scopes first."""
-    if not run.total("failure"):
+    if not run.totals["failure"]:
         return []
     found: list[FailedPlace] = []
     for path in scopes(run):
@@ -120,7 +120,7 @@ def _graph_at(graph: Definition, path: str) -> Definition:
 
 def resting_status(draft: Draft) -> Status:
     """Return the status of a run in which nothing is unfinished."""
-    return Status.IDLE_WITH_PENDING_REQUESTS if draft.total("request") else Status.IDLE
+    return Status.IDLE_WITH_PENDING_REQUESTS if draft.totals["request"] else Status.IDLE
 
 
 def busy(draft: Draft, graph: Definition, path: str = "") -> bool:

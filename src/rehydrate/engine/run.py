@@ -41,10 +41,6 @@ class Run:
         """Return the records of one kind in one scope."""
         return self.tables.get((path, kind), _EMPTY)
 
-    def total(self, kind: str) -> int:
-        """Return the number of records of a counted kind in all scopes."""
-        return self.totals[kind]
-
     def apply(self, delta: Delta) -> None:
         """Make a change real."""
         for (path, kind, name), record in delta.items():
@@ -82,12 +78,14 @@ class Run:
 class Draft:
     """A change in the making: lives for one transition and is then read out as a delta."""
 
-    __slots__ = ("_over", "_totals", "run")
+    __slots__ = ("_over", "_tables", "run", "totals")
 
     def __init__(self, run: Run) -> None:
         self.run = run
+        #: Numbers of records of the counted kinds in all scopes, as this draft has them.
+        self.totals: dict[str, int] = run.totals.copy()
+        self._tables = run.tables
         self._over: dict[Place, dict[str, Record | None]] = {}
-        self._totals: dict[str, int] = {}
 
     def get(self, path: str, kind: str, name: str) -> Record | None:
         """Return one record as this draft has it."""
@@ -95,13 +93,13 @@ class Draft:
         over = self._over.get(place)
         if over is not None and name in over:
             return over[name]
-        table = self.run.tables.get(place)
+        table = self._tables.get(place)
         return table.get(name) if table is not None else None
 
     def put(self, path: str, kind: str, name: str, record: Record) -> None:
         """Write one record."""
         if kind in COUNTED and self.get(path, kind, name) is None:
-            self._totals[kind] = self._totals.get(kind, 0) + 1
+            self.totals[kind] += 1
         place = (path, kind)
         over = self._over.get(place)
         if over is None:
@@ -112,9 +110,9 @@ class Draft:
     def remove(self, path: str, kind: str, name: str) -> None:
         """Remove one record; one that was never saved leaves no trace."""
         if kind in COUNTED and self.get(path, kind, name) is not None:
-            self._totals[kind] = self._totals.get(kind, 0) - 1
+            self.totals[kind] -= 1
         place = (path, kind)
-        table = self.run.tables.get(place)
+        table = self._tables.get(place)
         over = self._over.get(place)
         if table is not None and name in table:
             if over is None:
@@ -127,7 +125,7 @@ class Draft:
     def has(self, path: str, kind: str) -> bool:
         """Tell whether a scope may have records of a kind; `False` is certain, and cheap."""
         place = (path, kind)
-        return place in self.run.tables or place in self._over
+        return place in self._tables or place in self._over
 
     def clear(self, path: str, kind: str) -> None:
         """Remove all records of one kind in one scope."""
@@ -147,15 +145,11 @@ class Draft:
     def count(self, path: str, kind: str) -> int:
         """Return the number of records of one kind in one scope."""
         place = (path, kind)
-        base = self.run.tables.get(place, _EMPTY)
+        base = self._tables.get(place, _EMPTY)
         over = self._over.get(place)
         if not over:
             return len(base)
         return len(base) + sum((record is not None) - (name in base) for name, record in over.items())
-
-    def total(self, kind: str) -> int:
-        """Return the number of records of a counted kind in all scopes."""
-        return self.run.total(kind) + self._totals.get(kind, 0)
 
     def scope(self, path: str) -> ScopeRecord | None:
         """Return the record of a scope."""

@@ -57,6 +57,7 @@ def open_step(change: Change, path: str, scope: ScopeRecord, arrivals: list[Arri
     number = scope.superstep + 1
     parent, segment = slot(path)
     draft.put(parent, "step", segment, StepRecord(number, *_number(change, path, arrivals)))
+    change.plans.pop(path, None)
     held = used >= limit
     draft.put(
         parent,
@@ -73,11 +74,6 @@ def open_step(change: Change, path: str, scope: ScopeRecord, arrivals: list[Arri
     start_step(change, path)
 
 
-def _slot(path: str, kind: str) -> tuple[str, str, str]:
-    parent, segment = slot(path)
-    return parent, kind, segment
-
-
 def _number(change: Change, path: str, arrivals: list[Arrival]) -> tuple[tuple[Payload, ...], tuple[Delivery, ...]]:
     """Give each arrival its activation; a payload that many share is kept once."""
     draft = change.draft
@@ -92,11 +88,11 @@ def _number(change: Change, path: str, arrivals: list[Arrival]) -> tuple[tuple[P
             counter = cast("CounterRecord | None", draft.get(path, "counter", executor))
             activation = counter.value if counter else 0
         counters[executor] = activation = activation + 1
-        index = None if arrival.data else known.get(id(arrival.payload))
+        index = known.get(id(arrival.payload)) if arrival.data is None else None
         if index is None:
             index = len(payloads)
             payloads.append(arrival.payload)
-            if arrival.data:
+            if arrival.data is not None:
                 payloads.append(arrival.data)
             else:
                 known[id(arrival.payload)] = index
@@ -130,7 +126,9 @@ def start_scope(change: Change, parent: str, delivery: Delivery, payload: Payloa
 
 def close_step(change: Change, path: str) -> None:
     """End a scope's superstep."""
-    change.draft.remove(*_slot(path, "step"))
+    parent, segment = slot(path)
+    change.draft.remove(parent, "step", segment)
+    change.plans.pop(path, None)
 
 
 def drop_scope(change: Change, path: str) -> None:
@@ -140,8 +138,10 @@ def drop_scope(change: Change, path: str) -> None:
         drop_scope(change, join_slot(path, segment))
     for kind in INSIDE:
         draft.clear(path, kind)
+    parent, segment = slot(path)
     for kind in ("scope", "step", "rest"):
-        draft.remove(*_slot(path, kind))
+        draft.remove(parent, kind, segment)
+    change.plans.pop(path, None)
 
 
 def stepping_scopes(change: Change, path: str = "") -> list[str]:

@@ -90,7 +90,7 @@ def _finished(change: Change, item: InvocationFinished) -> None:
         return
     name = invocation_name(item.executor, item.activation)
     record = DoneRecord(item.effects, item.instance)
-    again = draft.total("unrouted") > 0 and draft.get(item.path, "unrouted", name) is not None
+    again = draft.totals["unrouted"] > 0 and draft.get(item.path, "unrouted", name) is not None
     if item.failure is not None:
         draft.put(item.path, "unrouted", name, record)
         _fail(change, item.path, name, item.executor, FailureRecord(item.failure, item.executor), item.activation)
@@ -98,7 +98,7 @@ def _finished(change: Change, item: InvocationFinished) -> None:
         if again:
             draft.remove(item.path, "unrouted", name)
         draft.put(item.path, "done", name, record)
-    if draft.total("attempt"):
+    if draft.totals["attempt"]:
         for path in all_scopes(change):
             draft.clear(path, "attempt")
     following = None if again else plan.find(item.executor, item.activation + 1)
@@ -150,10 +150,10 @@ def _end(change: Change) -> None:
     if draft.step("") is None:
         _rest(change, resting_status(draft), ())
         return
-    stopped = draft.total("failure") or draft.total("limit")
+    stopped = draft.totals["failure"] or draft.totals["limit"]
     if not stopped or busy(draft, change.graph):
         return
-    failed = draft.total("failure") > 0
+    failed = draft.totals["failure"] > 0
     kind = "failure" if failed else "limit"
     paths = tuple(path for path in all_scopes(change) if draft.count(path, kind))
     _rest(change, Status.FAILED if failed else Status.LIMIT_REACHED, paths)

@@ -98,7 +98,7 @@ def take_answer(change: Change, answer: Answer) -> Arrival:
 def _settle_pending(change: Change, arrived: TurnArrived) -> list[str]:
     """Keep or withdraw what is still open; return the scopes that need a superstep because of it."""
     draft = change.draft
-    if not draft.total("request"):
+    if not draft.totals["request"]:
         return []
     open_requests = [
         (path, name)

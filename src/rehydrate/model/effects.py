@@ -67,9 +67,13 @@ FailureKind: TypeAlias = Literal["handler", "conflict", "routing", "merge", "los
 
 
 class Failure(msgspec.Struct, frozen=True, array_like=True):
-    """Why an invocation failed for good: class name and text of its exception, and its traceback's text."""
+    """Why an invocation failed for good: class name and text of its exception, and its traceback's text.
+
+    `facts` are the fields of an error that the engine found: key and writers of a conflict, the joins of a deadlock.
+    """
 
     kind: FailureKind
     type: str
     text: str
     trace: str = ""
+    facts: tuple[str, ...] = ()

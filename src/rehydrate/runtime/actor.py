@@ -21,7 +21,7 @@ from rehydrate.model.records import DoneRecord, Key, Record
 from .context import Surroundings
 from .crew import Crew
 from .events import Channel
-from .invocation import route_again
+from .invocation import failure_of, route_again
 from .merging import merge_state
 from .owner import hold
 from .saver import LEASE_SECONDS, Ledger, Saver
@@ -55,6 +55,8 @@ class Actor:
         self.crew = Crew(around, self._arrived, max_concurrency)
         self.ending: EndRun | None = None
         self.ended = False
+        #: Number of transitions applied; tells captures of a running turn apart.
+        self.applied = 0
         self.causes: dict[tuple[str, str], BaseException] = {}
         self._inbox: list[Input] = []
         self._delta: dict[Key, Record | None] = {}
@@ -118,7 +120,7 @@ class Actor:
             self.post(CancelAsked())
 
     def _arrived(self, item: Input, cause: BaseException | None) -> None:
-        if cause is not None and not isinstance(item, InvocationFinished):
+        if cause is not None:
             name = getattr(item, "key", None) or f"{getattr(item, 'executor', '')}#{getattr(item, 'activation', '')}"
             self.causes[(getattr(item, "path", ""), name)] = cause
         self._inbox.append(item)
@@ -174,6 +176,7 @@ class Actor:
     def _apply(self, step: Step) -> None:
         """Make a step real in memory and sort its commands into those that wait for the commit and those that do not."""
         self.run.apply(step.delta)
+        self.applied += 1
         if self.saver is not None:
             self._delta.update(step.delta)
         waits = False
@@ -260,9 +263,11 @@ class Actor:
         name = f"{delivery.executor}#{delivery.activation}"
         done = self.run.get(command.path, "unrouted", name)
         assert isinstance(done, DoneRecord)  # noqa: S101  (the engine found it there)
-        effects, failure = route_again(self.around, command.path, delivery.executor, done)
-        self.post(
-            InvocationFinished(command.path, delivery.executor, delivery.activation, effects, done.instance, failure)
+        effects, error = route_again(self.around, command.path, delivery.executor, done)
+        failure = failure_of(error, "routing") if error is not None else None
+        self._arrived(
+            InvocationFinished(command.path, delivery.executor, delivery.activation, effects, done.instance, failure),
+            error,
         )
 
     def _beat(self) -> None:

@@ -118,7 +118,7 @@ class WorkflowCheckpoint:
     def _below(self, segment: str) -> WorkflowCheckpoint:
         """Return a scope of the root as a checkpoint of its own."""
         records = subtree(self.records, join_slot("", segment))
-        header = msgspec.structs.replace(self.header, pending=records.total("request"), records=0, digest=bytes(32))
+        header = msgspec.structs.replace(self.header, pending=records.totals["request"], records=0, digest=bytes(32))
         return WorkflowCheckpoint(header, records)
 
     def encoded(self) -> tuple[Header, dict[str, bytes]]:
@@ -154,7 +154,7 @@ class WorkflowCheckpoint:
         """
         program = workflow.program
         run = legacy_run(program, state or {}, pending_requests, execution_contexts)
-        pending = run.total("request")
+        pending = run.totals["request"]
         header = Header(
             run_id=check_id(run_id, "run id"),
             workflow=program.graph.name,
@@ -190,7 +190,7 @@ class WorkflowCheckpoint:
         violations = check_run(run)
         if violations:
             raise InconsistentRunError(tuple(violations))
-        header = msgspec.structs.replace(self.header, pending=run.total("request"))
+        header = msgspec.structs.replace(self.header, pending=run.totals["request"])
         return WorkflowCheckpoint(header, run)
 
     def __repr__(self) -> str:

@@ -18,7 +18,7 @@ from rehydrate.graph.definition import LIST_REDUCERS, Definition
 from rehydrate.graph.executor import Executor
 from rehydrate.graph.hints import describe, matches
 from rehydrate.ids import check_key, outer_id
-from rehydrate.model.effects import Ask, Effect, Output, Send, SetState, UpdateState
+from rehydrate.model.effects import Ask, Effect, Output, Routes, Send, SetState, UpdateState
 from rehydrate.model.events import Emitted, Event
 from rehydrate.model.records import TurnRecord
 from rehydrate.model.sealed import Items, Sealed
@@ -31,7 +31,7 @@ from .state_view import MISSING, ChainWrites, read_state
 class Surroundings:
     """What all invocations of one turn share; nothing of it is changed by them."""
 
-    __slots__ = ("birth", "codec", "emit", "outlets", "resources", "run", "run_id")
+    __slots__ = ("birth", "codec", "emit", "outlets", "resources", "run", "run_id", "streaming")
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class Surroundings:
         codec: ValueCodec,
         outlets: Outlets,
         resources: Resources,
-        emit: Callable[[Event], None],
+        emit: Callable[[Event], None] | None,
     ) -> None:
         self.run = run
         self.run_id = run_id
@@ -49,7 +49,9 @@ class Surroundings:
         self.codec = codec
         self.outlets = outlets
         self.resources = resources
-        self.emit = emit
+        #: Live events have a reader only where the call is streamed.
+        self.streaming = emit is not None
+        self.emit = emit or _unread
 
     @property
     def run_args(self) -> Sealed | None:
@@ -58,11 +60,16 @@ class Surroundings:
         return turn.run_args if isinstance(turn, TurnRecord) else None
 
 
+def _unread(event: Event) -> None:
+    """Let go of a live event that nobody reads."""
+    del event
+
+
 class InvocationContext(WorkflowContext[Any, Any]):
     """See `WorkflowContext`; `sends` and `yields` are what the handler declared."""
 
     __slots__ = (
-        "_around", "_asked", "_chain", "_closed", "_graph", "_outlet", "_own", "_start", "effects", "executor",
+        "_around", "_asked", "_chain", "_closed", "_graph", "_outlet", "_own", "_start", "_where", "effects", "executor",
         "messages", "sends", "yields",
     )  # fmt: skip
 
@@ -76,6 +83,7 @@ class InvocationContext(WorkflowContext[Any, Any]):
     ) -> None:
         self._around = around
         self._start = start
+        self._where = f"{start.path}/{executor.id}" if start.path else executor.id
         self._graph: Definition = around.outlets.graph_at(start.path)
         self._outlet: Outlet = around.outlets.at(self._graph, start.delivery.executor)
         self._chain = chain
@@ -91,12 +99,6 @@ class InvocationContext(WorkflowContext[Any, Any]):
     def close(self, why: str) -> None:
         """End the invocation: every call from now on raises and nothing more is recorded."""
         self._closed = why
-
-    @property
-    def where(self) -> str:
-        """Name this executor with its path."""
-        path = self._start.path
-        return f"{path}/{self.executor_id}" if path else self.executor_id
 
     @property
     def run_id(self) -> str:
@@ -144,29 +146,35 @@ class InvocationContext(WorkflowContext[Any, Any]):
 
     def send_message(self, message: object, target_id: str | None = None) -> Awaitable[None]:
         """Send along the edges."""
-        self._check_open("send_message")
-        self._check_declared(message, self.sends, "send", "sends")
-        self._outlet.check_send(message, target_id, self.where)
+        if self._closed:
+            raise self._closed_error("send_message")
+        if type(message) not in self.sends:
+            self._check_declared(message, self.sends, "send", "sends")
+        routes = self._outlet.check_send(message, target_id, self._where)
         sealed = self._around.codec.seal(message)
-        self.effects.append(Send(sealed, None, target_id))
+        self.effects.append(Send(sealed, routes, target_id))
         self.messages.append(message)
         return DONE
 
     def yield_output(self, value: object) -> Awaitable[None]:
         """Give a value out of the workflow."""
-        self._check_open("yield_output")
-        self._check_declared(value, self.yields, "yield", "yields")
+        if self._closed:
+            raise self._closed_error("yield_output")
+        if type(value) not in self.yields:
+            self._check_declared(value, self.yields, "yield", "yields")
         beyond = self._around.outlets.beyond(self.path)
+        routes: Routes = ()
         if beyond is not None:
-            beyond.check_send(value, None, f"{self.where} (forwarded by {beyond.executor_id!r})")
+            routes = beyond.check_send(value, None, f"{self._where} (forwarded by {beyond.executor_id!r})")
         sealed = self._around.codec.seal(value)
-        self.effects.append(Output(sealed, () if beyond is None else None))
+        self.effects.append(Output(sealed, routes))
         self.messages.append(value)
         return DONE
 
     def request_info(self, data: object, *, response_type: object) -> Awaitable[None]:
         """Ask the outside."""
-        self._check_open("request_info")
+        if self._closed:
+            raise self._closed_error("request_info")
         spec = self.executor.response_handler_for(data, response_type)
         sealed = self._around.codec.seal(data)
         self.effects.append(Ask(self._asked, sealed, type_name(response_type), spec.name))
@@ -175,7 +183,8 @@ class InvocationContext(WorkflowContext[Any, Any]):
 
     def emit(self, data: object) -> Awaitable[None]:
         """Stream progress; it is not kept."""
-        self._check_open("emit")
+        if self._closed:
+            raise self._closed_error("emit")
         delivery = self._start.delivery
         self._around.emit(
             Emitted(
@@ -192,7 +201,8 @@ class InvocationContext(WorkflowContext[Any, Any]):
 
     def get_state(self, key: str, default: object = None, *, start: int | None = None) -> Any:
         """Return a fresh copy of a state value, or `default`."""
-        self._check_open("get_state")
+        if self._closed:
+            raise self._closed_error("get_state")
         writes = [*self._chain.get(key, ()), *(self._own.get(key, ()) if self._own else ())]
         around = self._around
         value = read_state(around.codec, around.run, self.path, key, writes, self._graph.reducers.get(key), start)
@@ -200,7 +210,8 @@ class InvocationContext(WorkflowContext[Any, Any]):
 
     def set_state(self, key: str, value: object) -> Awaitable[None]:
         """Replace a state value as a whole."""
-        self._check_open("set_state")
+        if self._closed:
+            raise self._closed_error("set_state")
         check_key(key, "state key")
         reducer = self._graph.reducers.get(key)
         if reducer is None or reducer.name not in LIST_REDUCERS:
@@ -208,23 +219,24 @@ class InvocationContext(WorkflowContext[Any, Any]):
             return DONE
         if not isinstance(value, list):
             problem = f"state key {key!r} grows by {reducer.name!r} and cannot be a {type(value).__name__}"
-            raise EffectError(self.where, problem, "Set it to a list.")
+            raise EffectError(self._where, problem, "Set it to a list.")
         self._write(SetState(key, Items(*self._around.codec.seal_items(cast("list[object]", value)))))
         return DONE
 
     def update_state(self, key: str, value: object) -> Awaitable[None]:
         """Contribute through the key's reducer."""
-        self._check_open("update_state")
+        if self._closed:
+            raise self._closed_error("update_state")
         reducer = self._graph.reducers.get(key)
         if reducer is None:
             problem = f"state key {key!r} has no reducer"
-            raise EffectError(self.where, problem, f"Declare one: WorkflowBuilder(reducers={{{key!r}: append}}).")
+            raise EffectError(self._where, problem, f"Declare one: WorkflowBuilder(reducers={{{key!r}: append}}).")
         if reducer.name == "append":
             self._write(UpdateState(key, Items(*self._around.codec.seal_items([value]))))
         elif reducer.name == "extend":
             if not isinstance(value, list | tuple):
                 problem = f"state key {key!r} is extended by a {type(value).__name__}"
-                raise EffectError(self.where, problem, "Pass a list.")
+                raise EffectError(self._where, problem, "Pass a list.")
             elements = list(cast("list[object]", value))
             self._write(UpdateState(key, Items(*self._around.codec.seal_items(elements))))
         else:
@@ -233,7 +245,8 @@ class InvocationContext(WorkflowContext[Any, Any]):
 
     def delete_state(self, key: str) -> Awaitable[None]:
         """Remove a state value."""
-        self._check_open("delete_state")
+        if self._closed:
+            raise self._closed_error("delete_state")
         self._write(SetState(key, None))
         return DONE
 
@@ -243,19 +256,18 @@ class InvocationContext(WorkflowContext[Any, Any]):
         self._own.setdefault(effect.key, []).append(effect)
         self.effects.append(effect)
 
-    def _check_open(self, call: str) -> None:
-        if self._closed:
-            problem = f"{call} was called after the invocation {self._closed}"
-            raise ClosedContextError(
-                self.where, problem, "Await everything that uses the context before the handler returns."
-            )
+    def _closed_error(self, call: str) -> ClosedContextError:
+        problem = f"{call} was called after the invocation {self._closed}"
+        return ClosedContextError(
+            self._where, problem, "Await everything that uses the context before the handler returns."
+        )
 
     def _check_declared(self, value: object, hints: tuple[object, ...], verb: str, argument: str) -> None:
-        if type(value) in hints or any(matches(value, hint) for hint in hints):
+        if any(matches(value, hint) for hint in hints):
             return
         declared = " or ".join(describe(hint) for hint in hints) or "nothing"
         raise SendTypeError(
-            self.where,
+            self._where,
             f"its handler may {verb} {declared}, not {type(value).__name__}",
             f"Name the type in WorkflowContext[...] or in @handler({argument}=...).",
         )

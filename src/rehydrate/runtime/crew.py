@@ -91,11 +91,14 @@ class Crew:
         delivery = start.delivery
         try:
             chain = self._chain(start)
-            executor = await self._executor(start, chain)
+            executor = self.around.outlets.graph_at(start.path).executors[delivery.executor]
+            if executor.has_instance_state:
+                executor = await self._instance(start, executor, chain)
             invocation = Invocation(self.around, start, executor, chain.writes)
             self._tasks[task] = invocation
-            self.around.emit(started(start.path, delivery.executor, start.superstep, delivery.activation))
-            finished = await invocation.run()
+            if self.around.streaming:
+                self.around.emit(started(start.path, delivery.executor, start.superstep, delivery.activation))
+            finished, refused = await invocation.run()
         except asyncio.CancelledError as error:
             if self._stopped:
                 raise
@@ -107,7 +110,7 @@ class Crew:
         if self._stopped:
             return
         chain.add(delivery.activation, finished)
-        self._tell(finished, None)
+        self._tell(finished, refused)
 
     def _break(self, start: StartInvocation, error: BaseException) -> None:
         """Throw the failed attempt's instance away; the next starts from the record."""
@@ -137,17 +140,13 @@ class Crew:
             chain.add(number, done)
         return chain
 
-    async def _executor(self, start: StartInvocation, chain: _Chain) -> Executor:
-        """Return what handles the message: the shared prototype, or the scope's own instance of it."""
-        executor_id = start.delivery.executor
-        prototype = self.around.outlets.graph_at(start.path).executors[executor_id]
-        if not prototype.has_instance_state:
-            return prototype
+    async def _instance(self, start: StartInvocation, prototype: Executor, chain: _Chain) -> Executor:
+        """Return the scope's own instance of an executor that has state of its own."""
         mine = self._instances.setdefault(start.path, {})
-        instance = mine.get(executor_id)
+        instance = mine.get(prototype.id)
         if instance is None:
             instance = await make_instance(self.around, self.around.run, prototype, start, chain.instance)
-            mine[executor_id] = instance
+            mine[prototype.id] = instance
         return instance
 
     def forget(self, events: Sequence[Event]) -> None:

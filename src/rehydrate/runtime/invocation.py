@@ -44,8 +44,8 @@ class Invocation:
         self.chain = chain
         self.context: InvocationContext | None = None
 
-    async def run(self) -> InvocationFinished:
-        """Call the handler and return its effects, routed. Raises what the handler raises."""
+    async def run(self) -> tuple[InvocationFinished, PredicateError | None]:
+        """Call the handler and return its effects, routed as far as conditions let it. Raises what the handler raises."""
         delivery = self.start.delivery
         message = open_payload(self.around.codec, self.start.payloads[0])
         if delivery.kind == "answer":
@@ -65,16 +65,24 @@ class Invocation:
                 self._take_returned(context, returned)
         finally:
             context.close("had ended")
-        instance = await save_instance(self.around.codec, self.executor, context.where)
-        effects, failure = route_effects(self.around, self.start.path, delivery.executor, context)
-        return InvocationFinished(self.start.path, delivery.executor, delivery.activation, effects, instance, failure)
+        instance = None
+        if self.executor.has_instance_state:
+            instance = await save_instance(self.around.codec, self.executor, self._place())
+        effects, error = _route(self.around, self.start.path, delivery.executor, context.effects, context.messages)
+        failure = failure_of(error, "routing") if error is not None else None
+        return (
+            InvocationFinished(self.start.path, delivery.executor, delivery.activation, effects, instance, failure),
+            error,
+        )
+
+    def _place(self) -> str:
+        path = self.start.path
+        return f"{path}/{self.executor.id}" if path else self.executor.id
 
     def _handler(self, message: object) -> HandlerSpec:
         spec = self.executor.handler_for(message)
         if spec is None:
-            path = self.start.path
-            where = f"{path}/{self.executor.id}" if path else self.executor.id
-            raise NoHandlerError(where, f"a message of type {type(message).__name__}")
+            raise NoHandlerError(self._place(), f"a message of type {type(message).__name__}")
         return spec
 
     def _take_returned(self, context: InvocationContext, returned: object) -> None:
@@ -107,16 +115,9 @@ def response_handler_named(executor: Executor, name: str) -> ResponseHandlerSpec
     raise NoHandlerError(executor.id, f"an answer that {name!r} was to take")
 
 
-def route_effects(
-    around: Surroundings, path: str, executor_id: str, context: InvocationContext
-) -> tuple[tuple[Effect, ...], Failure | None]:
-    """Decide where each message goes; where a condition raises, that one and the rest stay undecided."""
-    return _route(around, path, executor_id, context.effects, context.messages)
-
-
 def route_again(
     around: Surroundings, path: str, executor_id: str, done: DoneRecord
-) -> tuple[tuple[Effect, ...], Failure | None]:
+) -> tuple[tuple[Effect, ...], PredicateError | None]:
     """Decide what was left undecided by a condition that raised."""
     messages = [around.codec.open(effect.value) for effect in done.effects if isinstance(effect, Send | Output)]
     return _route(around, path, executor_id, list(done.effects), messages)
@@ -124,7 +125,10 @@ def route_again(
 
 def _route(
     around: Surroundings, path: str, executor_id: str, effects: list[Effect], messages: list[object]
-) -> tuple[tuple[Effect, ...], Failure | None]:
+) -> tuple[tuple[Effect, ...], PredicateError | None]:
+    """Decide where messages go; where a condition raises, that one and the rest stay undecided."""
+    if all(effect.routes is not None for effect in effects if isinstance(effect, Send | Output)):
+        return tuple(effects), None
     outlets = around.outlets
     own = outlets.at(outlets.graph_at(path), executor_id)
     rest = iter(messages)
@@ -139,17 +143,15 @@ def _route(
         try:
             routes = outlet.route(message, effect.value, target) if outlet is not None else ()
         except PredicateError as error:
-            return tuple(effects), failure_of(error, "routing")
+            return tuple(effects), error
         effects[index] = (
             Send(effect.value, routes, target) if isinstance(effect, Send) else Output(effect.value, routes)
         )
     return tuple(effects), None
 
 
-async def save_instance(codec: ValueCodec, executor: Executor, where: str) -> Sealed | None:
+async def save_instance(codec: ValueCodec, executor: Executor, where: str) -> Sealed:
     """Call the save hook of an executor that has instance state. Raises `SaveHookError`."""
-    if not executor.has_instance_state:
-        return None
     try:
         given: object = executor.on_checkpoint_save()
         if inspect.isawaitable(given):

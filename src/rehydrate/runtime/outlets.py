@@ -36,20 +36,29 @@ class Outlet:
         self.codec = codec
         self.groups: tuple[EdgeGroup, ...] = graph.outgoing.get(executor_id, ())
         self._edges = [edge for group in self.groups for edge in self._group_edges(group)]
+        self._conditional = any(_has_condition(group) for group in self.groups)
         self._routes = {edge.index: Route(edge.index, edge.target) for edge in self._edges}
 
-    def check_send(self, message: object, target_id: str | None, where: str) -> None:
-        """Raise `SendTypeError` where no edge leads on, or nothing behind the edges takes this message."""
+    def check_send(self, message: object, target_id: str | None, where: str) -> tuple[Route, ...] | None:
+        """Return the edges that take this message, or `None` where conditions have a say in it.
+
+        Raises `SendTypeError` where no edge leads on, or nothing behind the edges takes this message.
+        """
+        found = tuple(self._routes[edge.index] for edge in self._edges if self._fits(edge, message, target_id))
+        if not found:
+            raise self._refusal(message, target_id, where)
+        return None if self._conditional else found
+
+    def _refusal(self, message: object, target_id: str | None, where: str) -> SendTypeError:
         if not self.groups:
-            raise SendTypeError(
+            return SendTypeError(
                 where, "it sends a message but has no outgoing edge", "Add an edge, or use yield_output."
             )
-        if any(self._fits(edge, message, target_id) for edge in self._edges):
-            return
-        if target_id is not None and all(edge.target != target_id for edge in self._edges):
-            targets = ", ".join(sorted({repr(edge.target) for edge in self._edges}))
-            raise SendTypeError(where, f"no edge leads to {target_id!r}", f"Its edges lead to {targets}.")
-        raise SendTypeError(
+        targets = sorted({edge.target for edge in self._edges})
+        if target_id is not None and target_id not in targets:
+            leads = f"Its edges lead to {', '.join(map(repr, targets))}."
+            return SendTypeError(where, f"no edge leads to {target_id!r}", leads)
+        return SendTypeError(
             where,
             f"no executor behind its edges takes a {type(message).__name__}",
             "Send a type that a successor has a handler for, or add such a handler.",
@@ -123,6 +132,12 @@ class Outlet:
 
     def _edge(self, label: str) -> str:
         return f"{self.executor_id} -> {label}"
+
+
+def _has_condition(group: EdgeGroup) -> bool:
+    if isinstance(group, DirectGroup):
+        return group.condition is not None
+    return isinstance(group, SwitchGroup | MultiSelectionGroup)
 
 
 def takes(graph: Definition, executor_id: str, message: object) -> bool:

@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias, TypedDict, Unpack, overload
 from rehydrate.engine.inputs import OnPending, OnUnfinished
 from rehydrate.engine.run import Run
 from rehydrate.errors import CaptureError, RunFailedError
+from rehydrate.model.checkpoint import Status
 from rehydrate.ports import CheckpointStorage
 
 from .actor import Actor, Durability
@@ -70,11 +71,12 @@ class ActorContext(RunnerContext):
 
     def create_checkpoint_object(self) -> WorkflowCheckpoint:
         """Return the run as it stands."""
-        header = self._actor.ledger.header
-        if header is None:
-            raise CaptureError("this run has not been claimed yet.", "Capture it after its first await.")
-        run = self._actor.run if self._actor.ended else self._actor.run.copy()
-        return WorkflowCheckpoint(header, run)
+        actor = self._actor
+        ledger = actor.ledger
+        if actor.ended and ledger.header is not None:
+            return WorkflowCheckpoint(ledger.header, actor.run)
+        nonce = f"{ledger.nonce} captured {actor.applied}"
+        return WorkflowCheckpoint(ledger.header_of(actor.run, Status.RUNNING, 0, nonce), actor.run.copy())
 
     async def create_checkpoint(self) -> WorkflowCheckpoint:
         """Save what has gathered and return the run as it then stands."""

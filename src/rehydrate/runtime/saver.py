@@ -84,29 +84,32 @@ class Ledger:
         return puts, removes
 
     def next_header(self, run: Run, status: Status, events: int, records: int) -> Header:
-        """Return the header of the next checkpoint, which reports `events` more events."""
+        """Return the header of the next checkpoint, which reports `events` more events, and go on from it."""
+        self.events += events
+        self.header, self.imported = self.header_of(run, status, records, self.nonce), False
+        return self.header
+
+    def header_of(self, run: Run, status: Status, records: int, nonce: str) -> Header:
+        """Return the header that the next checkpoint would have."""
         before = self.header
         seq = before.seq + 1 if before else 0
         turn = run.get("", "turn", "")
         root = run.get("/", "scope", "")
-        self.events += events
-        header = Header(
+        return Header(
             run_id=self.run_id,
             workflow=self.workflow,
-            checkpoint_id=checkpoint_id(self.birth, seq, self.nonce),
+            checkpoint_id=checkpoint_id(self.birth, seq, nonce),
             seq=seq,
             previous_checkpoint_id=before.checkpoint_id if before and not self.imported else None,
             status=status,
             turn=turn.number if isinstance(turn, TurnRecord) else 0,
             superstep=root.superstep if isinstance(root, ScopeRecord) else 0,
             created=self.clock.time(),
-            pending=run.total("request"),
+            pending=run.totals["request"],
             events=self.events,
             records=records,
             digest=self.total.to_bytes(32, "big"),
         )
-        self.header, self.imported = header, False
-        return header
 
 
 class Saver:

@@ -10,7 +10,7 @@ import asyncio
 import logging
 
 from rehydrate.engine import reading
-from rehydrate.errors import RunFailedError
+from rehydrate.errors import JoinDeadlockError, RehydrateError, RunFailedError, StateConflictError
 from rehydrate.model.checkpoint import Lease, Status
 from rehydrate.model.events import Event, OutputYielded, StatusChanged, TurnStarted
 from rehydrate.model.records import RunRecord
@@ -89,7 +89,8 @@ class Turn:
         if len(places) > 1:
             others = ", ".join(f"{p.path}/{p.name}".lstrip("/") for p in places[1:4])
             reason += f" (and {len(places) - 1} more: {others})"
-        raise RunFailedError(result.run_id, where, reason, result) from self.actor.causes.get((first.path, first.name))
+        cause = self.actor.causes.get((first.path, first.name)) or engine_error(first)
+        raise RunFailedError(result.run_id, where, reason, result) from cause
 
     def result(self) -> WorkflowRunResult:
         """Return how the run stands now."""
@@ -99,7 +100,7 @@ class Turn:
         run = actor.run if actor is not None else opened.run
         status = None
         if actor is None and not opened.replayed:
-            status = Status.IDLE_WITH_PENDING_REQUESTS if run.total("request") else Status.IDLE
+            status = Status.IDLE_WITH_PENDING_REQUESTS if run.totals["request"] else Status.IDLE
         return WorkflowRunResult(
             WorkflowCheckpoint(header, run),
             self.program.graph,
@@ -140,7 +141,13 @@ def make_actor(program: Program, call: Call, opened: Opened, channel: Channel) -
         lease = Lease(process_owner(), (head.epoch if head else 0) + 1, LEASE_SECONDS, claim=True)
         saver = Saver(store, ledger, lease, head.header.checkpoint_id if head else None)
     around = Surroundings(
-        opened.run, opened.run_id, birth, program.codec, program.outlets(), Resources(call.resources), channel.live
+        opened.run,
+        opened.run_id,
+        birth,
+        program.codec,
+        program.outlets(),
+        Resources(call.resources),
+        channel.live if channel.streaming else None,
     )
     actor = Actor(around, ledger, saver, channel, call.durability, program.graph.max_concurrency)
     if opened.imported:
@@ -186,3 +193,13 @@ def _surface(turn: Turn) -> None:
     events.append(StatusChanged(status=result.status))
     turn.channel.surface(events)
     turn.channel.close()
+
+
+def engine_error(place: reading.FailedPlace) -> RehydrateError | None:
+    """Return the error of a failure that the engine found in the records."""
+    failure = place.failure
+    if failure.kind == "conflict":
+        return StateConflictError(place.path, *failure.facts)
+    if failure.kind == "deadlock":
+        return JoinDeadlockError(place.path, failure.facts)
+    return None

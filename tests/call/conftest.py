@@ -1,0 +1,37 @@
+"""Fixtures for calls: a world to write a diary in, and the stores that a call may have."""
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+from rehydrate import CheckpointStorage
+from tests.call.desk import World
+from tests.call.stores import BreakableMemory, BreakableSqlite
+
+
+def _stores(kind: str, folder: object) -> Iterator[CheckpointStorage | None]:
+    if kind == "none":
+        yield None
+        return
+    store = BreakableMemory() if kind == "memory" else BreakableSqlite(f"{folder}/runs.db")
+    yield store
+    asyncio.run(store.close())
+
+
+@pytest.fixture
+def world() -> World:
+    """What is outside of every run."""
+    return World()
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def store(request: pytest.FixtureRequest, tmp_path: object) -> Iterator[BreakableMemory | BreakableSqlite]:
+    """Both stores that hold bytes."""
+    yield from _stores(request.param, tmp_path)
+
+
+@pytest.fixture(params=["none", "memory", "sqlite"])
+def anywhere(request: pytest.FixtureRequest, tmp_path: object) -> Iterator[CheckpointStorage | None]:
+    """No store, or one of both."""
+    yield from _stores(request.param, tmp_path)

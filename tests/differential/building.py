@@ -1,0 +1,94 @@
+"""From a plan to a workflow: the same plan gives the same graph in every process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from rehydrate import (
+    Case,
+    Default,
+    Executor,
+    Workflow,
+    WorkflowBuilder,
+    WorkflowExecutor,
+    add,
+    append,
+    extend,
+    merge,
+)
+from tests.differential.messages import Item, mix
+from tests.differential.nodes import Weather, fold, node
+from tests.differential.plans import FamilyPlan, GraphPlan, GroupPlan
+
+
+def build(family: FamilyPlan) -> Workflow:
+    """Build the root workflow with all below it; a child that two nodes use is one workflow."""
+    built: dict[str, Workflow] = {}
+
+    def workflow(name: str) -> Workflow:
+        if name not in built:
+            built[name] = _graph(family.graphs[name], workflow, family)
+        return built[name]
+
+    return workflow(family.root)
+
+
+def _graph(plan: GraphPlan, child: Callable[[str], Workflow], family: FamilyPlan) -> Workflow:
+    executors: dict[str, Executor] = {}
+    for item in plan.nodes:
+        width = len(plan.leaving(item.id))
+        is_workflow = item.kind == "workflow"
+        executors[item.id] = WorkflowExecutor(child(item.child), id=item.id) if is_workflow else node(item, width)
+    is_root = plan.name == family.root
+    builder = WorkflowBuilder(
+        plan.name,
+        executors[plan.nodes[0].id],
+        reducers={
+            "log": append,
+            "bag": extend,
+            "sum": add,
+            "fold": fold,
+            "facts": merge,
+            **{f"own_{item.id}": append for item in plan.nodes},
+        },
+        resources={"weather": Weather} if is_root else None,
+        max_supersteps=plan.max_supersteps,
+        max_concurrency=family.max_concurrency if is_root else None,
+    )
+    for group in plan.groups:
+        _add(builder, group, [executors[name] for name in (group.one, *group.others)])
+    return builder.build()
+
+
+def _add(builder: WorkflowBuilder, group: GroupPlan, ends: list[Executor]) -> None:
+    one, others = ends[0], ends[1:]
+    match group.kind:
+        case "edge":
+            condition = _condition(group, group.others[0]) if group.modulus or group.fuel else None
+            builder.add_edge(one, others[0], condition)
+        case "fan_out":
+            builder.add_fan_out_edges(one, others)
+        case "fan_in":
+            builder.add_fan_in_edges(others, one)
+        case "switch":
+            cases = [Case(_remainder(group.modulus, index), target) for index, target in enumerate(others[:-1])]
+            builder.add_switch_case_edge_group(one, [*cases, Default(others[-1])])
+        case "select":
+            builder.add_multi_selection_edge_group(one, others, _selection(group.modulus))
+
+
+def _condition(group: GroupPlan, target: str) -> Callable[[Item], bool]:
+    """Most messages pass; the mark and the fuel that is left decide."""
+
+    def passes(item: Item) -> bool:
+        return item.fuel > group.fuel and (group.modulus == 0 or mix(item.mark, target) % group.modulus != 0)
+
+    return passes
+
+
+def _remainder(modulus: int, index: int) -> Callable[[Item], bool]:
+    return lambda item: item.mark % modulus == index
+
+
+def _selection(modulus: int) -> Callable[[Item, list[str]], Sequence[str]]:
+    return lambda item, ids: [name for index, name in enumerate(ids) if (item.mark >> index) % modulus]

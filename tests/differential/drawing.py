@@ -1,0 +1,177 @@
+"""Drawing a plan from a seed: blocks of every kind of edge in a row, sub-workflows in them, loops around them.
+
+Must use nothing but the seed, so that every process draws the same.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+from tests.differential.plans import FamilyPlan, GraphPlan, GroupPlan, NodePlan, ScriptPlan
+
+DEEPEST = 4
+STATE = ("count", "peek", "log", "bag", "sum", "fold", "facts", "tail", "own", "flag", "drop")
+
+
+def draw(seed: int) -> FamilyPlan:
+    """Draw the family of a seed; its depth is the seed's remainder, so that any five in a row show every depth."""
+    random = Random(seed)
+    depth = seed % (DEEPEST + 1)
+    graphs: dict[str, GraphPlan] = {}
+    for level in range(depth, 0, -1):
+        for name in [f"level{level}"] + ([f"other{level}"] if random.random() < 0.3 else []):
+            graphs[name] = _Drawing(random, name, level, _children(graphs, level + 1)).graph()
+    graphs["root"] = _Drawing(random, "root", 0, _children(graphs, 1)).graph()
+    return FamilyPlan(
+        seed=seed,
+        graphs=graphs,
+        script=ScriptPlan(
+            answers=random.choice(("all", "one")),
+            messages=tuple(k for k in (1, 2, 4) if random.random() < 0.3),
+            pending="cancel" if random.random() < 0.2 else "keep",
+            stormy=random.random() < 0.35,
+            stopped=random.choice(("continue", "continue", "discard", "finish")),
+            fuel=random.choice((30, 60, 90)),
+        ),
+        max_concurrency=random.choice((None, None, 1, 2)),
+    )
+
+
+def _children(graphs: dict[str, GraphPlan], level: int) -> list[str]:
+    return [name for name in (f"level{level}", f"other{level}") if name in graphs]
+
+
+class _Drawing:
+    """One workflow in the making. `tail` is the node that the next block begins at."""
+
+    def __init__(self, random: Random, name: str, level: int, children: list[str]) -> None:
+        self.random = random
+        self.name = name
+        self.level = level
+        self.children = children
+        self.wanted = list(children)
+        self.nodes: list[NodePlan] = []
+        self.groups: list[GroupPlan] = []
+        self.tail = self._node(plain=True)
+
+    def graph(self) -> GraphPlan:
+        blocks = [self._chain, self._diamond, self._switch, self._maybe, self._ladder]
+        count = self.random.choice((2, 3) if self.level == 0 else (1, 2, 2))
+        for _ in range(count):
+            first = len(self.nodes) - 1
+            self.random.choice(blocks)()
+            if self.random.random() < 0.35:
+                self._loop(first)
+        while self.wanted:
+            self._chain(self.wanted.pop())
+        if self.random.random() < 0.6:
+            self._chain()
+        limit = self.random.choice((100, 100, 100, 4, 7))
+        return GraphPlan(self.name, self.nodes, self.groups, limit)
+
+    def _node(self, *, plain: bool = False, child: str = "") -> str:
+        """Add a node; a plain one takes a list too, so it can be a start or the target of a join."""
+        random = self.random
+        if not child and self.children and random.random() < 0.25:
+            child = random.choice(self.children)
+        node = NodePlan(f"n{len(self.nodes)}")
+        if child and (not plain or random.random() < 0.3):
+            node.kind, node.child = "workflow", child
+            self.wanted = [name for name in self.wanted if name != child]
+        else:
+            node.kind = random.choice(("worker", "worker", "keeper") if plain else ("worker", "keeper", "function"))
+            node.sends = random.choice(((1,), (1,), (1,), (0, 1), (1, 2), (0, 1, 1, 2)))
+            node.yields = random.choice(((0,), (0,), (0, 1), (1,)))
+            node.asks = random.choice((0, 0, 2, 3)) if node.kind != "function" else 0
+            node.fails = random.choice((0, 0, 0, 3, 5))
+            node.state = tuple(self._state(node.id) for _ in range(random.randrange(4)))
+        self.nodes.append(node)
+        return node.id
+
+    def _state(self, node: str) -> tuple[str, str]:
+        what = self.random.choice(STATE)
+        other = self.random.choice([known.id for known in self.nodes] or [node])
+        key = {"peek": self.random.choice((f"count_{other}", "sum", "fold", "facts", "log")), "count": f"count_{node}"}
+        return what, key.get(what, f"own_{node}" if what in ("own", "drop") else what)
+
+    def _group(self, kind: str, one: str, others: list[str], *, modulus: int = 0, fuel: int = 0) -> None:
+        self.groups.append(GroupPlan(kind, one, tuple(others), modulus, fuel))
+
+    def _edge(self, source: str, target: str) -> None:
+        modulus = self.random.choice((0, 0, 0, 0, 3))
+        self._group("edge", source, [target], modulus=modulus)
+
+    def _run_of(self, source: str, length: int) -> str:
+        """Hang some nodes in a row on a source."""
+        for _ in range(length):
+            node = self._node()
+            self._edge(source, node)
+            source = node
+        return source
+
+    def _heads(self, count: int) -> list[str]:
+        """Hang several nodes side by side on the tail, by one of the ways to go apart."""
+        heads = [self._node() for _ in range(count)]
+        way = self.random.choice(("fan_out", "select", "edge"))
+        if way == "edge":
+            for head in heads:
+                self._edge(self.tail, head)
+        else:
+            self._group(way, self.tail, heads, modulus=3 if way == "select" else 0)
+        return heads
+
+    def _chain(self, child: str = "") -> None:
+        node = self._node(child=child)
+        self._edge(self.tail, node)
+        self.tail = node
+
+    def _diamond(self) -> None:
+        """Branches of unequal length that a join waits for."""
+        ends = [self._run_of(head, self.random.choice((0, 0, 1, 2))) for head in self._heads(self.random.choice((2, 3)))]
+        self._join(ends)
+
+    def _join(self, ends: list[str]) -> None:
+        target = self._node(plain=True)
+        self.random.shuffle(ends)
+        self._group("fan_in", target, ends)
+        self.tail = target
+
+    def _ladder(self) -> None:
+        """A join whose list goes into another join, beside a branch and sometimes the node where it all began."""
+        begin = self.tail
+        heads = self._heads(3)
+        self._join(heads[:2])
+        ends = [self.tail, self._run_of(heads[2], self.random.choice((0, 1)))]
+        if self.random.random() < 0.3:
+            ends.append(begin)
+        self._join(ends)
+
+    def _switch(self) -> None:
+        cases = [self._node() for _ in range(self.random.choice((2, 3)))]
+        self._group("switch", self.tail, cases, modulus=3)
+        self._meet(cases)
+
+    def _maybe(self) -> None:
+        """Two edges with a condition each: both, one or none is taken."""
+        ways = [self._node(), self._node()]
+        for way in ways:
+            self._group("edge", self.tail, [way], modulus=2)
+        self._meet(ways)
+
+    def _meet(self, ends: list[str]) -> None:
+        target = self._node()
+        for end in ends:
+            if self.random.random() < 0.85:
+                self._edge(end, target)
+        if not any(target in group.others for group in self.groups):
+            self._group("edge", ends[0], [target])
+        self.tail = target
+
+    def _loop(self, first: int) -> None:
+        """Lead back to an earlier node, for messages that have fuel left."""
+        back = self.random.choice(self.nodes[max(0, first) : -1] or self.nodes[:1]).id
+        if back != self.tail and back not in self.plan_targets(self.tail):
+            self._group("edge", self.tail, [back], modulus=2, fuel=6)
+
+    def plan_targets(self, node: str) -> list[str]:
+        return GraphPlan("", [], self.groups).leaving(node)

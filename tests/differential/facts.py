@@ -1,0 +1,139 @@
+"""Facts: what must be the same for the same input, whatever finished first and wherever the run was restored.
+
+Left out is only what the contract names: sequence numbers, ids made from the birth, times, and how scopes interleave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from rehydrate import WorkflowRunResult
+from rehydrate.engine.reading import open_requests
+from rehydrate.engine.run import Run
+from rehydrate.ids import outer_id, request_name
+from rehydrate.model.events import Event, InvocationFailed, TurnStarted
+from rehydrate.model.records import FailureRecord, Key, Record, RunRecord, TurnRecord
+
+#: Kinds that say which run it is, or that a process ended; all others are the run itself.
+OWN_KINDS = frozenset({"run", "attempt"})
+
+
+class Told(msgspec.Struct, frozen=True):
+    """A committed event: its number, its scope and its text."""
+
+    sequence: int
+    path: str
+    text: str
+
+
+class CallFacts(msgspec.Struct, frozen=True):
+    """How a run stood after a call, and what the call told."""
+
+    status: str
+    turn: int
+    outputs: list[str]
+    requests: list[str]
+    records: dict[str, str]
+    events: list[Told]
+
+
+class RunFacts(msgspec.Struct, frozen=True):
+    """All calls of a run; `ends` are the numbers of the checkpoints in which they ended."""
+
+    calls: list[CallFacts]
+    ends: list[int]
+
+
+def call_facts(result: WorkflowRunResult, events: Sequence[Event]) -> CallFacts:
+    """Read the facts of a call from its result."""
+    run = result.checkpoint.records
+    names = request_names(run)
+    return CallFacts(
+        status=result.status.value,
+        turn=result.turn,
+        outputs=[repr(output) for output in result.outputs],
+        requests=[f"{names[request.request_id]}: {request.data!r}" for request in result.pending_requests],
+        records=record_facts(run),
+        events=[Told(event.sequence, event.path, event_text(event, names)) for event in events if not event.live],
+    )
+
+
+def record_facts(run: Run) -> dict[str, str]:
+    """Return every record that is the same in every run with this input, as text by key."""
+    return {
+        " ".join(key): repr(comparable(key, record)) for key, record in run.records() if key[1] not in OWN_KINDS
+    }
+
+
+def comparable(key: Key, record: Record) -> Record:
+    """Return a record without what says which checkpoint or call it came from."""
+    if isinstance(record, TurnRecord):
+        return msgspec.structs.replace(record, base=None, digest="", resumed=None)
+    if isinstance(record, FailureRecord):
+        return FailureRecord(msgspec.structs.replace(record.failure, trace=""), record.executor)
+    return record
+
+
+def request_names(run: Run) -> dict[str, str]:
+    """Return the inner name of every request that the run knows, by outer id."""
+    record = run.get("", "run", "")
+    assert isinstance(record, RunRecord)
+    names = [*run.table("", "receipt")]
+    for opened in open_requests(run):
+        asked = opened.record
+        names.append(request_name(opened.path, asked.executor, asked.activation, asked.count))
+    return {outer_id(record.birth, name): name for name in names}
+
+
+def event_text(event: Event, names: Mapping[str, str]) -> str:
+    """Return an event's kind and fields as text, with requests by their inner names."""
+    fields = msgspec.structs.asdict(event)
+    for left_out in ("run_id", "path", "sequence", "live"):
+        del fields[left_out]
+    if "request_id" in fields:
+        fields["request_id"] = names.get(fields["request_id"], "unknown")
+    if "request_ids" in fields:
+        fields["request_ids"] = [names.get(name, "unknown") for name in fields["request_ids"]]
+    if isinstance(event, InvocationFailed):
+        fields["failure"] = msgspec.structs.replace(event.failure, trace="")
+    return f"{type(event).__name__} {fields}"
+
+
+def by_scope(events: Sequence[Told]) -> dict[str, list[str]]:
+    """Return the texts of events by scope; failed tries are left out, since a restored run tries again."""
+    found: dict[str, list[str]] = {}
+    for event in events:
+        if not event.text.startswith(InvocationFailed.__name__):
+            found.setdefault(event.path, []).append(event.text)
+    return found
+
+
+def differences(expected: CallFacts, found: CallFacts) -> list[str]:
+    """Name what differs between two ends of the same call, events apart."""
+    wrong: list[str] = []
+    for name in ("status", "turn", "outputs", "requests"):
+        one, other = getattr(expected, name), getattr(found, name)
+        if one != other:
+            wrong.append(f"{name}: expected {one}, found {other}")
+    for key in sorted(expected.records.keys() | found.records.keys()):
+        one, other = expected.records.get(key), found.records.get(key)
+        if one != other:
+            wrong.append(f"record {key}: expected {one}, found {other}")
+    return wrong
+
+
+def event_differences(expected: Sequence[Told], found: Sequence[Told]) -> list[str]:
+    """Name the scopes whose events differ."""
+    one, other = by_scope(expected), by_scope(found)
+    return [
+        f"events of scope {path!r}: expected {one.get(path, [])}, found {other.get(path, [])}"
+        for path in sorted(one.keys() | other.keys())
+        if one.get(path) != other.get(path)
+    ]
+
+
+def is_continuation_start(event: Event) -> bool:
+    """Tell whether an event only says that a turn was taken up again."""
+    return isinstance(event, TurnStarted) and event.continuation

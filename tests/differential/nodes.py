@@ -1,0 +1,230 @@
+"""The executors of random graphs: classes, classes with instance state, and functions, all with one behaviour.
+
+What a handler does is a function of its message, the state it reads and its run arguments; only how long it takes is
+left to chance.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from random import Random
+from typing import Never
+
+from rehydrate import Executor, FunctionExecutor, WorkflowContext, executor, handler, response_handler
+from tests.differential.messages import Item, Question, mix
+from tests.differential.plans import NodePlan
+
+
+class StormError(RuntimeError):
+    """A handler failed because the weather of the call is stormy."""
+
+
+class Weather:
+    """A live object of one call: how long handlers take, and whether some of them fail."""
+
+    def __init__(self, chance: int, *, stormy: bool = False) -> None:
+        self._random = Random(chance)
+        self.stormy = stormy
+
+    async def pass_by(self) -> None:
+        """Let others run for a while."""
+        for _ in range(self._random.choice((0, 0, 1, 2, 5, 9))):
+            await asyncio.sleep(0)
+
+
+def fold(current: int | None, contribution: int) -> int:
+    """A reducer in which order matters."""
+    return mix(current, contribution) % 1_000_000
+
+
+def touch_state(ctx: WorkflowContext[Never, Never], what: str, key: str, mark: int) -> object:
+    """Do one thing to the state; what was read goes into the mark of everything that follows."""
+    match what:
+        case "count":
+            ctx.set_state(key, ctx.get_state(key, 0) + 1)
+            return ctx.get_state(key)
+        case "peek":
+            return ctx.get_state(key)
+        case "tail":
+            return ctx.get_state("log", [], start=-3)
+        case "log":
+            ctx.update_state("log", f"{ctx.executor_id}:{mark % 97}")
+        case "bag":
+            ctx.update_state("bag", [mark % 7, mark % 5])
+        case "sum" | "fold":
+            ctx.update_state(key, mark % 1000)
+        case "facts":
+            ctx.update_state("facts", {ctx.executor_id: mark % 100, "all": mark % 10})
+        case "own" if mark % 4 == 0:
+            ctx.set_state(key, [f"again:{mark % 9}"])
+        case "own":
+            ctx.update_state(key, f"more:{mark % 9}")
+            return len(ctx.get_state(key))
+        case "flag":
+            ctx.set_state("flag", ("up", 1))
+        case "drop" if mark % 3 == 0:
+            ctx.delete_state(f"dropped_{key}")
+        case "drop":
+            ctx.set_state(f"dropped_{key}", mark % 50)
+    return None
+
+
+class Behaviour:
+    """What one node does with what it was given. `width` is the number of targets behind its edges."""
+
+    def __init__(self, plan: NodePlan, width: int) -> None:
+        self.plan = plan
+        self.width = width
+
+    async def work(self, ctx: WorkflowContext[Item, Item], given: Sequence[Item], seen: object = None) -> Item | None:
+        """Read, write, ask, send and yield; a function node gets back what it is to return."""
+        plan = self.plan
+        weather: Weather = ctx.resources["weather"]
+        await weather.pass_by()
+        mark = mix(plan.id, [item.mark for item in given], seen, ctx.run_args)
+        if plan.fails and weather.stormy and mark % plan.fails == 0:
+            raise StormError(f"{plan.id} at {mark}")
+        for what, key in plan.state:
+            mark = mix(mark, touch_state(ctx, what, key, mark))
+        await weather.pass_by()
+        fuel = sum(item.fuel for item in given) - 1
+        if plan.asks and fuel > 0 and mark % plan.asks == 0:
+            asked = 1 + mark % 2
+            for number in range(asked):
+                item = Item(mix(mark, "asked", number), fuel // (asked + 1), (number,))
+                ctx.request_info(Question(plan.id, number, item), response_type=int)
+            fuel //= asked + 1
+        return self._give(ctx, mark, fuel)
+
+    def _give(self, ctx: WorkflowContext[Item, Item], mark: int, fuel: int) -> Item | None:
+        plan = self.plan
+        sends = plan.sends[mark % len(plan.sends)] if self.width and fuel > 0 else 0
+        yields = plan.yields[(mark >> 8) % len(plan.yields)] if self.width else 1
+        share = fuel // max(1, sends * self.width + yields)
+        if plan.kind == "function":
+            return Item(mix(mark, "returned"), share, tuple(plan.sends)) if sends or not self.width else None
+        for number in range(sends):
+            ctx.send_message(Item(mix(mark, "sent", number), share, (number, mark % 10)))
+        for number in range(yields):
+            ctx.yield_output(Item(mix(mark, "yielded", number), share))
+        return None
+
+
+class Worker(Executor):
+    """A node with outgoing edges."""
+
+    def __init__(self, behaviour: Behaviour) -> None:
+        super().__init__(behaviour.plan.id)
+        self.behaviour = behaviour
+
+    @handler
+    async def on_item(self, item: Item, ctx: WorkflowContext[Item, Item]) -> None:
+        await self.behaviour.work(ctx, [item])
+
+    @handler
+    async def on_list(self, items: list[Item], ctx: WorkflowContext[Item, Item]) -> None:
+        await self.behaviour.work(ctx, items, len(items))
+
+    @response_handler
+    async def on_answer(self, question: Question, answer: int, ctx: WorkflowContext[Item, Item]) -> None:
+        await self.behaviour.work(ctx, [question.item], answer)
+
+
+class LastWorker(Executor):
+    """A node without outgoing edges."""
+
+    def __init__(self, behaviour: Behaviour) -> None:
+        super().__init__(behaviour.plan.id)
+        self.behaviour = behaviour
+
+    @handler
+    async def on_item(self, item: Item, ctx: WorkflowContext[Never, Item]) -> None:
+        await self.behaviour.work(ctx, [item])
+
+    @handler
+    async def on_list(self, items: list[Item], ctx: WorkflowContext[Never, Item]) -> None:
+        await self.behaviour.work(ctx, items, len(items))
+
+    @response_handler
+    async def on_answer(self, question: Question, answer: int, ctx: WorkflowContext[Never, Item]) -> None:
+        await self.behaviour.work(ctx, [question.item], answer)
+
+
+class _Kept:
+    """Instance state: how many messages came, and a digest of all of them."""
+
+    count = 0
+    digest = 0
+
+    def seen(self, given: Sequence[Item]) -> tuple[int, int]:
+        self.count += 1
+        self.digest = mix(self.digest, given)
+        return self.count, self.digest
+
+    def on_checkpoint_save(self) -> dict[str, object]:
+        return {"count": self.count, "digest": self.digest}
+
+    async def on_checkpoint_restore(self, state: dict[str, object]) -> None:
+        self.count = int(str(state["count"]))
+        self.digest = int(str(state["digest"]))
+
+
+class Keeper(_Kept, Executor):
+    """A node with instance state and outgoing edges."""
+
+    def __init__(self, behaviour: Behaviour) -> None:
+        super().__init__(behaviour.plan.id)
+        self.behaviour = behaviour
+
+    @handler
+    async def on_item(self, item: Item, ctx: WorkflowContext[Item, Item]) -> None:
+        await self.behaviour.work(ctx, [item], self.seen([item]))
+
+    @handler
+    async def on_list(self, items: list[Item], ctx: WorkflowContext[Item, Item]) -> None:
+        await self.behaviour.work(ctx, items, self.seen(items))
+
+    @response_handler
+    async def on_answer(self, question: Question, answer: int, ctx: WorkflowContext[Item, Item]) -> None:
+        await self.behaviour.work(ctx, [question.item], (answer, self.seen([question.item])))
+
+
+class LastKeeper(_Kept, Executor):
+    """A node with instance state and without outgoing edges."""
+
+    def __init__(self, behaviour: Behaviour) -> None:
+        super().__init__(behaviour.plan.id)
+        self.behaviour = behaviour
+
+    @handler
+    async def on_item(self, item: Item, ctx: WorkflowContext[Never, Item]) -> None:
+        await self.behaviour.work(ctx, [item], self.seen([item]))
+
+    @handler
+    async def on_list(self, items: list[Item], ctx: WorkflowContext[Never, Item]) -> None:
+        await self.behaviour.work(ctx, items, self.seen(items))
+
+    @response_handler
+    async def on_answer(self, question: Question, answer: int, ctx: WorkflowContext[Never, Item]) -> None:
+        await self.behaviour.work(ctx, [question.item], (answer, self.seen([question.item])))
+
+
+def function_node(behaviour: Behaviour) -> FunctionExecutor[..., object]:
+    """A function as a node: what it returns is sent on, or yielded where no edge leads on."""
+
+    @executor(id=behaviour.plan.id)
+    async def run(item: Item, ctx: WorkflowContext[Never, Never]) -> Item | None:
+        return await behaviour.work(ctx, [item])
+
+    return run
+
+
+def node(plan: NodePlan, width: int) -> Executor:
+    """Make the executor of a plan that is no sub-workflow."""
+    behaviour = Behaviour(plan, width)
+    if plan.kind == "function":
+        return function_node(behaviour)
+    if plan.kind == "keeper":
+        return Keeper(behaviour) if width else LastKeeper(behaviour)
+    return Worker(behaviour) if width else LastWorker(behaviour)

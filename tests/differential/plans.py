@@ -1,0 +1,76 @@
+"""Plans: random workflow families as plain data, drawn from a seed.
+
+A plan can be stored, shrunk and built again in another process; nothing here knows the library.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+NodeKind = Literal["worker", "keeper", "function", "workflow"]
+GroupKind = Literal["edge", "fan_out", "switch", "select", "fan_in"]
+
+
+class NodePlan(msgspec.Struct):
+    """One executor. `sends` and `yields` are the numbers it draws from; `asks` and `fails` of 0 are never."""
+
+    id: str
+    kind: NodeKind = "worker"
+    child: str = ""
+    sends: tuple[int, ...] = (1,)
+    yields: tuple[int, ...] = (0,)
+    asks: int = 0
+    fails: int = 0
+    state: tuple[tuple[str, str], ...] = ()
+
+
+class GroupPlan(msgspec.Struct):
+    """Edges that belong together: one end on the side of `one`, the `others` on the other. `modulus` of 0: always."""
+
+    kind: GroupKind
+    one: str
+    others: tuple[str, ...]
+    modulus: int = 0
+    fuel: int = 0
+
+
+class GraphPlan(msgspec.Struct):
+    """One workflow; the first node is its start."""
+
+    name: str
+    nodes: list[NodePlan]
+    groups: list[GroupPlan]
+    max_supersteps: int = 100
+
+    def leaving(self, node: str) -> list[str]:
+        """The targets of a node's edges."""
+        found: list[str] = []
+        for group in self.groups:
+            if group.kind == "fan_in":
+                found += [group.one] if node in group.others else []
+            elif group.one == node:
+                found += group.others
+        return found
+
+
+class ScriptPlan(msgspec.Struct):
+    """How the run is called: which questions each call answers, and what else it brings."""
+
+    answers: Literal["all", "one"] = "all"
+    messages: tuple[int, ...] = ()
+    pending: Literal["keep", "cancel"] = "keep"
+    stormy: bool = False
+    stopped: Literal["continue", "discard", "finish"] = "continue"
+    fuel: int = 60
+
+
+class FamilyPlan(msgspec.Struct):
+    """A root workflow with all below it, and the script of its run."""
+
+    seed: int
+    graphs: dict[str, GraphPlan]
+    script: ScriptPlan
+    root: str = "root"
+    max_concurrency: int | None = None
