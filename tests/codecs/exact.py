@@ -22,7 +22,9 @@ def same(one: object, other: object) -> bool:
             return same((one.real, one.imag), (other.real, other.imag))
         case datetime() | time():
             # Times in one zone compare without looking at `fold` or the zone's own type and name.
-            return (one.isoformat(), one.fold) == (other.isoformat(), other.fold) and same_zone(one.tzinfo, other.tzinfo)
+            return (one.isoformat(), one.fold) == (other.isoformat(), other.fold) and same_zone(
+                one.tzinfo, other.tzinfo
+            )
         case Decimal():
             return one.as_tuple() == other.as_tuple()
         case dict():

@@ -269,7 +269,19 @@ class Everything:
     """Leads to all of the above, so that one registry has them."""
 
     parts: (
-        Color | Level | Mode | Right | Bit | Claim | Holder | Slotted | SlottedMore | HalfSlotted | NoInit | Watched | ClaimBox
+        Color
+        | Level
+        | Mode
+        | Right
+        | Bit
+        | Claim
+        | Holder
+        | Slotted
+        | SlottedMore
+        | HalfSlotted
+        | NoInit
+        | Watched
+        | ClaimBox
     )
     more: Cached | Outer | Empty | Wide | Point | Row | Struct | FrozenStruct | HookedStruct | Attrs | FrozenAttrs
     rest: OpenAttrs | Model | StrictModel | OpenModel | GenericModel[int] | GenericModel[Claim] | GenericModel | Root

@@ -17,7 +17,9 @@ from tests.codecs.test_round_trip import BUILT_IN, CLASSES
 
 CODEC = ValueCodec(TypeRegistry([m.Everything]))
 NAMES = sorted({"list", "dict", "tuple", "int", "Claim", "Color", "Model", "Struct", "Attrs", "Point", "datetime"})
-SMALL = {name: sealed for name, value in {**BUILT_IN, **CLASSES}.items() if len((sealed := CODEC.seal(value)).data) < 600}
+SMALL = {
+    name: sealed for name, value in {**BUILT_IN, **CLASSES}.items() if len((sealed := CODEC.seal(value)).data) < 600
+}
 
 encode = msgspec.msgpack.encode
 Ext = msgspec.msgpack.Ext
@@ -143,7 +145,11 @@ def test_a_wrong_number_of_elements_is_damage(count: int) -> None:
 def test_keys_made_to_collide_are_refused_at_once() -> None:
     """A hundred thousand keys of one hash value would take minutes to build; they are refused instead."""
     keys = [Ext(2, encode(bits)) for bits in itertools.product((-1, -2), repeat=14)]
-    for data in (encode(Ext(3, encode(keys))), encode(Ext(4, encode(keys))), encode(Ext(6, encode([part for key in keys for part in (key, 0)])))):
+    for data in (
+        encode(Ext(3, encode(keys))),
+        encode(Ext(4, encode(keys))),
+        encode(Ext(6, encode([part for key in keys for part in (key, 0)]))),
+    ):
         with pytest.raises(CheckpointCorruptError, match="same hash"):
             CODEC.open(Sealed("set", data))
 
@@ -158,11 +164,11 @@ seen = set()
 watching = False
 
 def hook(event, arguments):
-    if watching and not (event == "open" and "zoneinfo" in str(arguments[0])):
+    if watching:
         seen.add((event, str(arguments)[:80]))
 
 for sealed in SMALL.values():
-    CODEC.open(sealed)  # zones are read and remembered here
+    CODEC.open(sealed)  # zones that are there are read and remembered here
 sys.addaudithook(hook)
 damaged = [
     Sealed(sealed.type, bytes(data))

@@ -26,7 +26,10 @@ CODEC = ValueCodec(TypeRegistry([m.Everything]))
         (2**70, 2**70),
         ({"a": {"b": 1}}, {"a": {"b": 1}}),
         (m.Claim("c", 1), {"$type": "Claim", "id": "c", "amount": 1}),
-        ([m.Holder(m.Derived("n"))], [{"$type": "Holder", "base": {"$type": "Derived", "name": "n", "extra": 0}, "anything": None}]),
+        (
+            [m.Holder(m.Derived("n"))],
+            [{"$type": "Holder", "base": {"$type": "Derived", "name": "n", "extra": 0}, "anything": None}],
+        ),
         (m.Color.RED, {"$type": "Color", "name": "RED"}),
         (m.Right.READ | m.Right.RUN, {"$type": "Right", "value": 5}),
         (m.OpenModel(a=1, z=2), {"$type": "OpenModel", "a": 1, "z": 2}),
@@ -74,7 +77,11 @@ def test_a_version_is_shown() -> None:
     assert plain(sealed.data) == {"$type": "Late", "$version": 3, "a": 1}
 
 
-@pytest.mark.parametrize("data", [b"", b"\xc1", b"\x91", b"\x01\x01", b"\xd4\x01\x01", b"\xd4\x05\x90", b"\xd4\x63\x00", b"\x91" * 300 + b"\x01"], ids=repr)
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"\xc1", b"\x91", b"\x01\x01", b"\xd4\x01\x01", b"\xd4\x05\x90", b"\xd4\x63\x00", b"\x91" * 300 + b"\x01"],
+    ids=repr,
+)
 def test_damaged_bytes_are_not_shown(data: bytes) -> None:
     """Bytes that nobody wrote are an error here, too."""
     with pytest.raises(CheckpointCorruptError):

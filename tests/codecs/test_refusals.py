@@ -105,7 +105,9 @@ def test_a_subclass_that_is_not_marked_is_refused() -> None:
     assert (error.type, error.where) == ("Below", "Holder.base")
 
 
-@pytest.mark.parametrize("make", [list, lambda part: {"a": part}, lambda part: deque([part])], ids=["list", "dict", "deque"])
+@pytest.mark.parametrize(
+    "make", [list, lambda part: {"a": part}, lambda part: deque([part])], ids=["list", "dict", "deque"]
+)
 def test_a_cycle_is_refused(make: object) -> None:
     """A value that contains itself is refused and named as that."""
     part: list[object] = []
@@ -128,7 +130,9 @@ def nested(levels: int, kind: type) -> object:
     return value
 
 
-@pytest.mark.parametrize(("kind", "levels"), [(list, MAX_DEPTH), (dict, MAX_DEPTH), (tuple, MAX_DEPTH // 2), (deque, MAX_DEPTH // 2)])
+@pytest.mark.parametrize(
+    ("kind", "levels"), [(list, MAX_DEPTH), (dict, MAX_DEPTH), (tuple, MAX_DEPTH // 2), (deque, MAX_DEPTH // 2)]
+)
 def test_the_deepest_value_is_stored_and_one_level_more_is_refused(kind: type, levels: int) -> None:
     """Lists and dicts may be nested 200 deep, everything that needs an extension 100; what is sealed can be opened."""
     assert CODEC.open(CODEC.seal(nested(levels, kind))) == nested(levels, kind)

@@ -17,7 +17,13 @@ import pytest
 
 from rehydrate.codecs import TypeRegistry, ValueCodec, checkpointable, type_name
 from rehydrate.errors import DefinitionError
-from rehydrate.errors.codec import MarkError, NotStorableError, TypeNameConflictError, UnknownTypeError, UnresolvedTypeError
+from rehydrate.errors.codec import (
+    MarkError,
+    NotStorableError,
+    TypeNameConflictError,
+    UnknownTypeError,
+    UnresolvedTypeError,
+)
 from tests.codecs import models as m
 
 if TYPE_CHECKING:
@@ -164,7 +170,9 @@ def test_two_types_of_one_name_are_an_error() -> None:
 
         return Claim
 
-    with pytest.raises(TypeNameConflictError, match=r"Claim and .*Claim would both .* @checkpointable\(name=") as caught:
+    with pytest.raises(
+        TypeNameConflictError, match=r"Claim and .*Claim would both .* @checkpointable\(name="
+    ) as caught:
         TypeRegistry([m.Claim, other(None)])
     assert isinstance(caught.value, DefinitionError)
     assert TypeRegistry([m.Claim, other("other")]).names() == ("Claim", "other")

@@ -36,7 +36,7 @@ def build(family: FamilyPlan) -> Workflow:
 def _graph(plan: GraphPlan, child: Callable[[str], Workflow], family: FamilyPlan) -> Workflow:
     executors: dict[str, Executor] = {}
     for item in plan.nodes:
-        width = len(plan.leaving(item.id))
+        width = plan.width(item.id)
         is_workflow = item.kind == "workflow"
         executors[item.id] = WorkflowExecutor(child(item.child), id=item.id) if is_workflow else node(item, width)
     is_root = plan.name == family.root

@@ -10,6 +10,7 @@ from random import Random
 from tests.differential.plans import FamilyPlan, GraphPlan, GroupPlan, NodePlan, ScriptPlan
 
 DEEPEST = 4
+SENDS = ((1,), (1,), (1, 2), (1, 1, 2), (1,), (0, 1, 1), (0, 1, 2))
 STATE = ("count", "peek", "log", "bag", "sum", "fold", "facts", "tail", "own", "flag", "drop")
 
 
@@ -31,7 +32,7 @@ def draw(seed: int) -> FamilyPlan:
             pending="cancel" if random.random() < 0.2 else "keep",
             stormy=random.random() < 0.35,
             stopped=random.choice(("continue", "continue", "discard", "finish")),
-            fuel=random.choice((30, 60, 90)),
+            fuel=random.choice((40, 80, 160)),
         ),
         max_concurrency=random.choice((None, None, 1, 2)),
     )
@@ -72,15 +73,15 @@ class _Drawing:
     def _node(self, *, plain: bool = False, child: str = "") -> str:
         """Add a node; a plain one takes a list too, so it can be a start or the target of a join."""
         random = self.random
-        if not child and self.children and random.random() < 0.25:
-            child = random.choice(self.children)
+        if not child and self.children and random.random() < (0.4 if self.wanted else 0.2):
+            child = random.choice(self.wanted or self.children)
         node = NodePlan(f"n{len(self.nodes)}")
         if child and (not plain or random.random() < 0.3):
             node.kind, node.child = "workflow", child
             self.wanted = [name for name in self.wanted if name != child]
         else:
             node.kind = random.choice(("worker", "worker", "keeper") if plain else ("worker", "keeper", "function"))
-            node.sends = random.choice(((1,), (1,), (1,), (0, 1), (1, 2), (0, 1, 1, 2)))
+            node.sends = random.choice(SENDS if self.nodes else SENDS[:4])
             node.yields = random.choice(((0,), (0,), (0, 1), (1,)))
             node.asks = random.choice((0, 0, 2, 3)) if node.kind != "function" else 0
             node.fails = random.choice((0, 0, 0, 3, 5))

@@ -54,6 +54,16 @@ class GraphPlan(msgspec.Struct):
                 found += group.others
         return found
 
+    def width(self, node: str) -> int:
+        """How many messages can come of one that a node sends; of a switch only one can."""
+        found = 0
+        for group in self.groups:
+            if group.kind == "fan_in":
+                found += node in group.others
+            elif group.one == node:
+                found += 1 if group.kind == "switch" else len(group.others)
+        return found
+
 
 class ScriptPlan(msgspec.Struct):
     """How the run is called: which questions each call answers, and what else it brings."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from rehydrate import PendingRequest, Status, WorkflowRunResult
+from rehydrate import PendingRequest, Status
 from tests.differential.messages import Item, Question, answer_to, mix
 from tests.differential.plans import FamilyPlan
 
@@ -26,22 +27,22 @@ def first_step(family: FamilyPlan) -> Step:
     return Step(_message(family, 0), {"run_args": {"salt": 0}})
 
 
-def next_step(family: FamilyPlan, number: int, result: WorkflowRunResult) -> Step | None:
+def next_step(family: FamilyPlan, number: int, status: Status, requests: Sequence[PendingRequest]) -> Step | None:
     """The call with this number, for a run that stands like this; `None` where there is nothing left to do."""
     script = family.script
     if number >= MOST_CALLS:
         return None
-    if result.status in STOPPED:
+    if status in STOPPED:
         if script.stopped == "continue" or number % 2:
             return Step()
-        options = {"on_unfinished": script.stopped, "on_pending": "keep", "run_args": {"salt": number}}
-        return Step(_message(family, number), options)
+        options: dict[str, object] = {"on_unfinished": script.stopped, "on_pending": "keep"}
+        return Step(_message(family, number), options | {"run_args": {"salt": number}})
     message = _message(family, number) if number in script.messages else None
-    if message is None and not result.pending_requests:
+    if message is None and not requests:
         return None
-    options: dict[str, object] = {}
-    if result.pending_requests:
-        options["responses"] = [request.answer(_answer(request)) for request in _chosen(family, number, result)]
+    options = {}
+    if requests:
+        options["responses"] = [request.answer(_answer(request)) for request in _chosen(family, number, requests)]
     if message is not None:
         options |= {"on_pending": script.pending, "run_args": {"salt": number}}
     return Step(message, options)
@@ -56,10 +57,9 @@ def _message(family: FamilyPlan, number: int) -> Item:
     return Item(mix(family.seed, number), family.script.fuel, (number,))
 
 
-def _chosen(family: FamilyPlan, number: int, result: WorkflowRunResult) -> list[PendingRequest]:
-    requests = list(result.pending_requests)
+def _chosen(family: FamilyPlan, number: int, requests: Sequence[PendingRequest]) -> list[PendingRequest]:
     if family.script.answers == "all":
-        return requests
+        return list(requests)
     return [requests[mix(family.seed, number, "which") % len(requests)]]
 
 

@@ -48,11 +48,15 @@ class Report:
 
 
 class Gate:
-    """Holds everyone who comes until it is opened; `full` is set when as many as expected stand before it."""
+    """Holds everyone who comes until it is opened; `full` is set when as many as expected stand before it.
+
+    `tallied` has the number of each scope whose tally worked while this gate was there.
+    """
 
     def __init__(self, expected: int = 0, *, is_open: bool = False) -> None:
         self.expected = expected
         self.waiting = 0
+        self.tallied: list[int] = []
         self.full = asyncio.Event()
         self.opened = asyncio.Event()
         if is_open:
@@ -112,8 +116,9 @@ class Tally(Executor):
         self.seen = 0
 
     @handler
-    async def on_tick(self, tick: Tick) -> None:
+    async def on_tick(self, tick: Tick, ctx: WorkflowContext[Never]) -> None:
         self.seen += tick.number
+        ctx.resources["gate"].tallied.append(tick.number)
 
     @handler
     async def on_counted(self, counted: Counted, ctx: WorkflowContext[Never, Report]) -> None:

@@ -6,7 +6,7 @@ It supplies run id and newest checkpoint; all else is the runner's. It must not 
 from __future__ import annotations
 
 from collections.abc import Coroutine
-from typing import Any, Literal, Unpack, overload
+from typing import Literal, Unpack, overload
 
 from rehydrate.runtime.call import LATEST, CheckpointArgument
 from rehydrate.runtime.checkpoint import WorkflowCheckpoint
@@ -37,20 +37,20 @@ class Session:
     @overload
     def run(
         self, message: object = None, *, stream: Literal[False] = False, **options: Unpack[CallOptions]
-    ) -> Coroutine[Any, Any, WorkflowRunResult]: ...
+    ) -> Coroutine[None, None, WorkflowRunResult]: ...
 
     @overload
     def run(self, message: object = None, *, stream: Literal[True], **options: Unpack[CallOptions]) -> RunStream: ...
 
     def run(
         self, message: object = None, *, stream: bool = False, **options: Unpack[CallOptions]
-    ) -> Coroutine[Any, Any, WorkflowRunResult] | RunStream:
+    ) -> Coroutine[None, None, WorkflowRunResult] | RunStream:
         """Go on with the session's run, or start it; arguments are those of `Workflow.run`."""
         return self._runner.run_from(self._supply, message, options, stream=stream)
 
     def resume(
         self, checkpoint: CheckpointArgument, message: object = None, **options: Unpack[TurnOptions]
-    ) -> Coroutine[Any, Any, WorkflowRunResult]:
+    ) -> Coroutine[None, None, WorkflowRunResult]:
         """Go on from a checkpoint of this run."""
         return self.run(message, checkpoint=checkpoint, **options)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Literal, TypeVar, Unpack, overload
+from typing import Literal, TypeVar, Unpack, overload
 
 from rehydrate.codecs import ValueCodec
 from rehydrate.graph.definition import Definition
@@ -73,14 +73,14 @@ class Workflow:
     @overload
     def run(
         self, message: object = None, *, stream: Literal[False] = False, **options: Unpack[RunOptions]
-    ) -> Coroutine[Any, Any, WorkflowRunResult]: ...
+    ) -> Coroutine[None, None, WorkflowRunResult]: ...
 
     @overload
     def run(self, message: object = None, *, stream: Literal[True], **options: Unpack[RunOptions]) -> RunStream: ...
 
     def run(
         self, message: object = None, *, stream: bool = False, **options: Unpack[RunOptions]
-    ) -> Coroutine[Any, Any, WorkflowRunResult] | RunStream:
+    ) -> Coroutine[None, None, WorkflowRunResult] | RunStream:
         """Start a run, or restore one and take the next input, in one call; see the page on the resume table.
 
         Raises a `CallError` or `WorkflowCheckpointException` before anything has run, `RunFailedError` for a run that
@@ -97,7 +97,7 @@ class Workflow:
         *,
         stream: Literal[False] = False,
         **options: Unpack[ResumeOptions],
-    ) -> Coroutine[Any, Any, WorkflowRunResult]: ...
+    ) -> Coroutine[None, None, WorkflowRunResult]: ...
 
     @overload
     def resume(
@@ -116,7 +116,7 @@ class Workflow:
         *,
         stream: bool = False,
         **options: Unpack[ResumeOptions],
-    ) -> Coroutine[Any, Any, WorkflowRunResult] | RunStream:
+    ) -> Coroutine[None, None, WorkflowRunResult] | RunStream:
         """Restore a checkpoint and go on: `run` with its intent in the name."""
         runner = Runner(self, options.pop("checkpoint_storage", None))
         return runner.run(message, stream=stream, checkpoint=checkpoint, **options)
@@ -139,7 +139,7 @@ class Workflow:
         return f"Workflow({self.name!r}, version={self.version}, executors={len(self.definition.order)})"
 
 
-def wait_for(work: Coroutine[Any, Any, Value]) -> Value:
+def wait_for(work: Coroutine[None, None, Value]) -> Value:
     """Run a coroutine to its end on an event loop of its own."""
     try:
         asyncio.get_running_loop()

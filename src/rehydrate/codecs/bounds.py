@@ -1,7 +1,8 @@
 """Bounds: refuses stored bytes that are no MessagePack or whose decoding could overflow the stack, before decoding.
 
 At the speed of C: a value cannot be nested deeper than it has bytes, nor deeper than it has bytes that can open a
-container. Only what passes neither test is taken apart, level by level. It never decodes into values.
+container. Only what passes neither test is taken apart: by levels, and element by element where that does not help. It
+never decodes into values.
 """
 
 from __future__ import annotations
@@ -24,12 +25,25 @@ _PAYLOADS: Final = {0xC7: 3, 0xC8: 4, 0xC9: 6, **dict.fromkeys(range(0xD4, 0xD9)
 #: Bytes that count the elements of an array or map, where the first byte does not.
 _WIDE: Final = {0xDC: 2, 0xDD: 4, 0xDE: 2, 0xDF: 4}
 _OPENERS: Final = frozenset({*_MAPS, *_ARRAYS, *_PAYLOADS})
+#: Bytes of an element without what its length counts, where that is more than one.
+_SIZES: Final = {
+    **{byte: 1 + (byte & 0x1F) for byte in range(0xA0, 0xC0)},
+    **dict.fromkeys((0xCC, 0xD0, 0xC4, 0xD9), 2),
+    **dict.fromkeys((0xCD, 0xD1, 0xC5, 0xDA, 0xDC, 0xDE, 0xC7), 3),
+    **dict.fromkeys((0xCA, 0xCE, 0xD2, 0xC6, 0xDB, 0xDD, 0xDF), 5),
+    **dict.fromkeys((0xCB, 0xCF, 0xD3), 9),
+    **{0xC8: 4, 0xC9: 6, 0xD4: 3, 0xD5: 4, 0xD6: 6, 0xD7: 10, 0xD8: 18},
+}
+#: Bytes of the length of a text, of bytes or of an extension.
+_LENGTHS: Final = {0xC4: 1, 0xC5: 2, 0xC6: 4, 0xD9: 1, 0xDA: 2, 0xDB: 4, 0xC7: 1, 0xC8: 2, 0xC9: 4}
 _OTHERS: Final = bytes(byte for byte in range(256) if byte not in _OPENERS)
 
 #: Up to this size counting openers is the cheapest test.
 _SHORT: Final = 16 * 1024
 #: Bytes for an element from which on splitting costs no more than counting.
 _FEW_AND_LARGE: Final = 64
+#: Levels that are taken apart at the speed of C; below them whole subtrees would be stepped over too often.
+_SPLITS: Final = 8
 #: Levels that msgspec may step over on the smallest stack that threads have in practice (256 KB; 48 bytes a level).
 _SAFE_LEVELS: Final = 3000
 _LEVEL_BYTES: Final = 64
@@ -53,8 +67,6 @@ def check_bounds(
         too_deep = _is_too_deep(data, max_depth)
     except (msgspec.MsgspecError, IndexError) as error:
         raise CheckpointCorruptError(what, str(error)) from error
-    except RecursionError:
-        too_deep = True
     if too_deep:
         raise CheckpointCorruptError(what, f"it is nested deeper than {max_depth} levels")
 
@@ -75,12 +87,12 @@ def _measure(data: bytes, max_depth: int) -> bool:
     _step_over(data)
     level = [data] if _holds_values(data) and _is_worth_splitting(data, max_depth) else []
     room = max_depth
-    while level and room:
+    while level and room > max(0, max_depth - _SPLITS):
         room -= 1
         large = (bytes(part) for outer in level for part in _inside(outer) if len(part) > room)
         # The number of openers comes last: it costs most, and for texts of other alphabets it says little.
         level = [part for part in large if part[0] in _OPENERS and _count_openers(part) > room and _holds_values(part)]
-    return bool(level)
+    return any(_scan(part, room) for part in level)
 
 
 def _is_worth_splitting(data: bytes, max_depth: int) -> bool:
@@ -118,6 +130,41 @@ def _inside(data: bytes) -> Sequence[bytes | msgspec.Raw]:
     return _split(array_header(2 * _count_elements(data)) + data[1 + _WIDE.get(first, 0) :])
 
 
+def _scan(data: bytes, room: int) -> bool:
+    """Tell whether there are more than `room` containers in one another, by looking at each element."""
+    waiting = [(data, room)]
+    while waiting:
+        chunk, free = waiting.pop()
+        position = 0
+        left = [1]  # elements to come, in each of the containers around the position
+        while left:
+            if not left[-1]:
+                left.pop()
+                continue
+            left[-1] -= 1
+            size = _size(chunk, position)
+            if chunk[position] in _OPENERS and _holds_values(chunk[position : position + 7]):
+                if len(left) > free:
+                    return True
+                if chunk[position] in _PAYLOADS:
+                    payload = chunk[position + _PAYLOADS[chunk[position]] : position + size]
+                    _step_over(payload)
+                    waiting.append((payload, free - len(left)))
+                else:
+                    elements = _count_elements(chunk[position : position + 5])
+                    left.append(2 * elements if chunk[position] in _MAPS else elements)
+            position += size
+    return False
+
+
+def _size(data: bytes, position: int) -> int:
+    """Return the bytes of the element at a position; of an array or map only those of its header."""
+    first = data[position]
+    size = _SIZES.get(first, 1)
+    wide = _LENGTHS.get(first, 0)
+    return size + int.from_bytes(data[position + 1 : position + 1 + wide], "big") if wide else size
+
+
 def _fits_small_stack(data: bytes) -> bool:
     if sys.version_info >= (3, 14):  # the interpreter looks at the stack that there is
         return True
@@ -131,12 +178,14 @@ def _level_limit() -> int:
 
 def _with_room(measure: Callable[[], bool], levels: int) -> bool:
     """Run a measurement on a thread with stack enough for so many levels."""
-    found: list[bool | BaseException] = []
+    found: list[bool | Exception] = []
 
     def work() -> None:
         try:
             found.append(measure())
-        except (msgspec.MsgspecError, IndexError, RecursionError) as error:
+        except RecursionError:
+            found.append(True)
+        except (msgspec.MsgspecError, IndexError) as error:
             found.append(error)
 
     with _ROOM:
@@ -147,7 +196,7 @@ def _with_room(measure: Callable[[], bool], levels: int) -> bool:
         finally:
             threading.stack_size(before)
     thread.join()
-    result = found[0] if found else RecursionError()
-    if isinstance(result, BaseException):
+    result = found.pop()
+    if isinstance(result, Exception):
         raise result
     return result

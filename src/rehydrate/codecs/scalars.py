@@ -5,7 +5,6 @@ Exact in value and type: zones, offsets and their names, `fold`, flavours of pat
 
 from __future__ import annotations
 
-import re
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,14 +13,15 @@ from decimal import Decimal
 from pathlib import PosixPath, PurePosixPath, PureWindowsPath, WindowsPath
 from typing import Final, TypeAlias
 from uuid import UUID, SafeUUID
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 import msgspec
 
-from rehydrate.errors.codec import TypeChangedError, UnknownZoneError
+from rehydrate.errors.codec import TypeChangedError
 
 from . import format as codes
 from .layouts import Refusal
+from .zones import zone_of
 
 Ext: TypeAlias = msgspec.msgpack.Ext
 #: How a zone is written: microseconds east of UTC, or a key of the zone database; `None` for no zone.
@@ -40,7 +40,6 @@ class Scalar:
 
 
 _MICROSECOND: Final = timedelta(microseconds=1)
-_ZONE_KEY: Final = re.compile(r"[A-Za-z0-9_+\-]+(/[A-Za-z0-9_+\-]+)*")
 _SAFE: Final = (SafeUUID.unknown, SafeUUID.safe, SafeUUID.unsafe)
 _PATHS: Final = (PurePosixPath, PosixPath, PureWindowsPath, WindowsPath)
 _PAIR: Final = struct.Struct(">dd")
@@ -90,20 +89,10 @@ def _fixed(offset: int, name: str | None) -> timezone:
     return timezone(offset * _MICROSECOND, name)
 
 
-def _named(key: str) -> ZoneInfo:
-    # Only such keys: ZoneInfo looks for modules and files that are called like them.
-    if not _ZONE_KEY.fullmatch(key):
-        raise ValueError("a time zone has an impossible name")
-    try:
-        return ZoneInfo(key)
-    except (ZoneInfoNotFoundError, OSError) as error:  # OSError: a folder of zones is no zone
-        raise UnknownZoneError(key) from error
-
-
 def _read_tzinfo(zone: Zone, name: str | None) -> tzinfo | None:
     if zone is None:
         return None
-    return _fixed(zone, name) if isinstance(zone, int) else _named(zone)
+    return _fixed(zone, name) if isinstance(zone, int) else zone_of(zone)
 
 
 def _moment_payload(value: datetime | time) -> bytes:
@@ -183,7 +172,7 @@ SCALARS: Final[tuple[Scalar, ...]] = (
     Scalar(time, "time", codes.TIME, _moment_payload, _read_time),
     Scalar(timedelta, "timedelta", codes.TIMEDELTA, _timedelta_payload, lambda data: timedelta(*_read_ints(data))),
     Scalar(timezone, "timezone", codes.TIMEZONE, _timezone_payload, lambda data: _fixed(*_read_zone(data))),
-    Scalar(ZoneInfo, "ZoneInfo", codes.ZONE, _zone_key, lambda data: _named(data.decode())),
+    Scalar(ZoneInfo, "ZoneInfo", codes.ZONE, _zone_key, lambda data: zone_of(data.decode())),
     Scalar(UUID, "UUID", codes.UUID, _uuid_payload, _read_uuid),
     Scalar(Decimal, "Decimal", codes.DECIMAL, _decimal_payload, lambda data: Decimal(data.decode())),
     *(Scalar(cls, cls.__name__, codes.PATH, _path_payload(index), _read_path) for index, cls in enumerate(_PATHS)),

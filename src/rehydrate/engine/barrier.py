@@ -41,6 +41,7 @@ from .change import Change, enclosing
 from .commands import MergeState
 from .joins import deadlocked, fire_joins
 from .plan import Plan, invocation_name, plan_of
+from .run import birth_of
 from .state import Conflict, Write, Writes, apply_writes, contributions, find_conflict
 from .steps import Arrival, close_step, drop_scope, open_step
 
@@ -245,7 +246,7 @@ class Barrier:
                 executor_id=delivery.executor,
                 superstep=self.superstep,
                 activation=delivery.activation,
-                request_id=outer_id(self.draft.birth(), inner),
+                request_id=outer_id(birth_of(self.draft), inner),
                 data=ask.data,
                 response_type=ask.response_type,
             )

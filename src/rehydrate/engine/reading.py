@@ -13,10 +13,10 @@ from rehydrate.ids import join_slot, order_key, outer_id, scope_of, slot
 from rehydrate.model.checkpoint import Status
 from rehydrate.model.effects import Failure
 from rehydrate.model.events import RequestOpened
-from rehydrate.model.records import FailureRecord, OutputRecord, RequestRecord, RunRecord, StepRecord
+from rehydrate.model.records import FailureRecord, OutputRecord, RequestRecord, StepRecord
 
 from .plan import Plan, invocation_name
-from .run import Draft, Run
+from .run import Draft, Run, birth_of
 
 
 class OpenedRequest(NamedTuple):
@@ -48,7 +48,7 @@ def open_requests(run: Run) -> list[OpenedRequest]:
     """Return the open requests by path and name."""
     if not run.totals["request"]:
         return []
-    birth = cast("RunRecord", run.get("", "run", "")).birth
+    birth = birth_of(run)
     found: list[OpenedRequest] = []
     for path in scopes(run):
         for name in sorted(run.table(path, "request"), key=order_key):

@@ -170,10 +170,11 @@ class Draft:
         """Return the newest turn."""
         return cast("TurnRecord", self.get("", "turn", ""))
 
-    def birth(self) -> str:
-        """Return what makes the run's outer ids unique."""
-        return cast("RunRecord", self.get("", "run", "")).birth
-
     def delta(self) -> dict[Key, Record | None]:
         """Return the change."""
         return {(*place, name): record for place, over in self._over.items() for name, record in over.items()}
+
+
+def birth_of(records: Run | Draft) -> str:
+    """Return what makes a run's outer ids unique."""
+    return cast("RunRecord", records.get("", "run", "")).birth

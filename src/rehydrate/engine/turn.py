@@ -29,6 +29,7 @@ from .discard import discard
 from .inputs import Answer, TurnArrived
 from .reading import surfaced
 from .restart import restart
+from .run import birth_of
 from .steps import Arrival, all_scopes, open_step, stepping_scopes
 
 #: What arrives from outside, by scope.
@@ -108,9 +109,9 @@ def _settle_pending(change: Change, arrived: TurnArrived) -> list[str]:
     if arrived.continuation:
         for path, name in open_requests:
             record = cast("RequestRecord", draft.get(path, "request", name))
-            change.events.append(surfaced(draft.birth(), path, name, record))
+            change.events.append(surfaced(birth_of(draft), path, name, record))
         return []
-    ids = tuple(outer_id(draft.birth(), f"{path}/{name}") for path, name in open_requests)
+    ids = tuple(outer_id(birth_of(draft), f"{path}/{name}") for path, name in open_requests)
     if arrived.on_pending != "cancel":
         if arrived.message is not None and not arrived.pending_given:
             change.events.append(RequestsKept(request_ids=ids))

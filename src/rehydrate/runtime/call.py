@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from rehydrate.codecs import ValueCodec
 from rehydrate.engine.inputs import OnPending, OnUnfinished
@@ -61,7 +61,7 @@ class Call:
     checkpoint: CheckpointArgument = None
     responses: Mapping[str, object] = field(default_factory=dict[str, object])
     run_args: object = None
-    resources: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    resources: Mapping[str, object] = field(default_factory=dict[str, object])
     idempotency_key: str | None = None
     on_pending: OnPending | None = None
     on_unfinished: OnUnfinished = "finish"

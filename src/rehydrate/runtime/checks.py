@@ -22,7 +22,7 @@ from rehydrate.graph.definition import Definition
 from rehydrate.graph.hints import describe
 from rehydrate.graph.signature import differences
 from rehydrate.ids import scope_of, slot
-from rehydrate.model.records import RequestRecord, RunRecord, SignatureRecord, StepRecord
+from rehydrate.model.records import InboxRecord, JoinRecord, RequestRecord, RunRecord, SignatureRecord, StepRecord
 
 from .checkpoint import WorkflowCheckpoint
 from .outlets import takes
@@ -97,7 +97,23 @@ def homeless(run: Run, graph: Definition) -> tuple[str, ...]:
             executor = cast("RequestRecord", record).executor
             if here is None or executor not in here.executors:
                 found.append(f"{where}{executor}: an open request waits for it and it is not there")
+        found += _homeless_held(run, path, here)
     return tuple(dict.fromkeys(found))
+
+
+def _homeless_held(run: Run, path: str, here: Definition | None) -> list[str]:
+    """Return what joins hold and what came from outside for executors that are not there."""
+    where = f"{path}/" if path else ""
+    found: list[str] = []
+    for record in run.table(path, "join").values():
+        held = cast("JoinRecord", record)
+        if here is None or held.join not in here.joins:
+            found.append(f"{where}{held.join}: a message from {held.source!r} waits in its join and it is not there")
+    for record in run.table(path, "inbox").values():
+        waiting = cast("InboxRecord", record)
+        if here is None or waiting.executor not in here.executors:
+            found.append(f"{where}{waiting.executor}: something from outside waits for it and it is not there")
+    return found
 
 
 def _graph_at(graph: Definition, path: str) -> Definition | None:

@@ -12,7 +12,7 @@ from typing import Any, cast
 from rehydrate.codecs import ValueCodec, type_name
 from rehydrate.engine.commands import StartInvocation
 from rehydrate.engine.run import Run
-from rehydrate.errors import ClosedContextError, EffectError, SendTypeError
+from rehydrate.errors import ClosedContextError, EffectError, NotStorableError, SendTypeError
 from rehydrate.graph.context import DONE, WorkflowContext
 from rehydrate.graph.definition import LIST_REDUCERS, Definition
 from rehydrate.graph.executor import Executor
@@ -151,7 +151,7 @@ class InvocationContext(WorkflowContext[Any, Any]):
         if type(message) not in self.sends:
             self._check_declared(message, self.sends, "send", "sends")
         routes = self._outlet.check_send(message, target_id, self._where)
-        sealed = self._around.codec.seal(message)
+        sealed = self._seal(message, "a message")
         self.effects.append(Send(sealed, routes, target_id))
         self.messages.append(message)
         return DONE
@@ -166,7 +166,7 @@ class InvocationContext(WorkflowContext[Any, Any]):
         routes: Routes = ()
         if beyond is not None:
             routes = beyond.check_send(value, None, f"{self._where} (forwarded by {beyond.executor_id!r})")
-        sealed = self._around.codec.seal(value)
+        sealed = self._seal(value, "an output")
         self.effects.append(Output(sealed, routes))
         self.messages.append(value)
         return DONE
@@ -176,7 +176,7 @@ class InvocationContext(WorkflowContext[Any, Any]):
         if self._closed:
             raise self._closed_error("request_info")
         spec = self.executor.response_handler_for(data, response_type)
-        sealed = self._around.codec.seal(data)
+        sealed = self._seal(data, "the data of a request")
         self.effects.append(Ask(self._asked, sealed, type_name(response_type), spec.name))
         self._asked += 1
         return DONE
@@ -215,12 +215,12 @@ class InvocationContext(WorkflowContext[Any, Any]):
         check_key(key, "state key")
         reducer = self._graph.reducers.get(key)
         if reducer is None or reducer.name not in LIST_REDUCERS:
-            self._write(SetState(key, self._around.codec.seal(value)))
+            self._write(SetState(key, self._seal(value, f"state key {key!r}")))
             return DONE
         if not isinstance(value, list):
             problem = f"state key {key!r} grows by {reducer.name!r} and cannot be a {type(value).__name__}"
             raise EffectError(self._where, problem, "Set it to a list.")
-        self._write(SetState(key, Items(*self._around.codec.seal_items(cast("list[object]", value)))))
+        self._write(SetState(key, self._seal_items(key, cast("list[object]", value))))
         return DONE
 
     def update_state(self, key: str, value: object) -> Awaitable[None]:
@@ -232,15 +232,14 @@ class InvocationContext(WorkflowContext[Any, Any]):
             problem = f"state key {key!r} has no reducer"
             raise EffectError(self._where, problem, f"Declare one: WorkflowBuilder(reducers={{{key!r}: append}}).")
         if reducer.name == "append":
-            self._write(UpdateState(key, Items(*self._around.codec.seal_items([value]))))
+            self._write(UpdateState(key, self._seal_items(key, [value])))
         elif reducer.name == "extend":
             if not isinstance(value, list | tuple):
                 problem = f"state key {key!r} is extended by a {type(value).__name__}"
                 raise EffectError(self._where, problem, "Pass a list.")
-            elements = list(cast("list[object]", value))
-            self._write(UpdateState(key, Items(*self._around.codec.seal_items(elements))))
+            self._write(UpdateState(key, self._seal_items(key, list(cast("list[object]", value)))))
         else:
-            self._write(UpdateState(key, self._around.codec.seal(value)))
+            self._write(UpdateState(key, self._seal(value, f"state key {key!r}")))
         return DONE
 
     def delete_state(self, key: str) -> Awaitable[None]:
@@ -249,6 +248,20 @@ class InvocationContext(WorkflowContext[Any, Any]):
             raise self._closed_error("delete_state")
         self._write(SetState(key, None))
         return DONE
+
+    def _seal(self, value: object, what: str) -> Sealed:
+        """Seal a value here and now. Raises `NotStorableError` that names what was to be stored."""
+        try:
+            return self._around.codec.seal(value)
+        except NotStorableError as error:
+            raise NotStorableError(error.type, f"{what}: {error.where}".removesuffix(": "), error.why) from None
+
+    def _seal_items(self, key: str, elements: list[object]) -> Items:
+        try:
+            return Items(*self._around.codec.seal_items(elements))
+        except NotStorableError as error:
+            where = f"state key {key!r}: {error.where}".removesuffix(": ")
+            raise NotStorableError(error.type, where, error.why) from None
 
     def _write(self, effect: SetState | UpdateState) -> None:
         if self._own is None:

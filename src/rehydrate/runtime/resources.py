@@ -11,7 +11,7 @@ from rehydrate.errors import MissingResourceError
 class Resources(Mapping[str, Any]):
     """The resources that a call brought. `Any`: what they are is between the caller and the handler."""
 
-    def __init__(self, given: Mapping[str, Any]) -> None:
+    def __init__(self, given: Mapping[str, object]) -> None:
         self._given = dict(given)
 
     def __getitem__(self, key: str) -> Any:

@@ -7,7 +7,7 @@ anything of a run that its records do not say.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from typing import Any, Literal, TypeAlias, TypedDict, Unpack, overload
+from typing import Literal, TypeAlias, TypedDict, Unpack, overload
 
 from rehydrate.engine.inputs import OnPending, OnUnfinished
 from rehydrate.engine.run import Run
@@ -32,7 +32,7 @@ class TurnOptions(TypedDict, total=False):
     run_id: str | None
     responses: Responses | None
     run_args: object
-    resources: Mapping[str, Any] | None
+    resources: Mapping[str, object] | None
     idempotency_key: str | None
     on_pending: OnPending | None
     on_unfinished: OnUnfinished
@@ -109,14 +109,14 @@ class Runner:
     @overload
     def run(
         self, message: object = None, *, stream: Literal[False] = False, **options: Unpack[CallOptions]
-    ) -> Coroutine[Any, Any, WorkflowRunResult]: ...
+    ) -> Coroutine[None, None, WorkflowRunResult]: ...
 
     @overload
     def run(self, message: object = None, *, stream: Literal[True], **options: Unpack[CallOptions]) -> RunStream: ...
 
     def run(
         self, message: object = None, *, stream: bool = False, **options: Unpack[CallOptions]
-    ) -> Coroutine[Any, Any, WorkflowRunResult] | RunStream:
+    ) -> Coroutine[None, None, WorkflowRunResult] | RunStream:
         """Run a turn; a runner that has run or was restored goes on from there unless a checkpoint is given."""
         return self.run_from(self._supply, message, options, stream=stream)
 
@@ -134,7 +134,7 @@ class Runner:
         options: CallOptions,
         *,
         stream: bool,
-    ) -> Coroutine[Any, Any, WorkflowRunResult] | RunStream:
+    ) -> Coroutine[None, None, WorkflowRunResult] | RunStream:
         """Run a turn with what `supply` adds to the options, at the first await."""
         if stream:
             return RunStream(lambda: self._begin(supply, message, options, streaming=True), self._settle)

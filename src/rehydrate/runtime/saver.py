@@ -15,7 +15,7 @@ from rehydrate.codecs.records import encode_record
 from rehydrate.engine.run import Delta, Run
 from rehydrate.ids import outer_id
 from rehydrate.model.checkpoint import Commit, Header, Lease, Put, RequestRow, Status, TurnRow, key_text
-from rehydrate.model.records import Key, ReceiptRecord, Record, RunRecord, ScopeRecord, TurnRecord
+from rehydrate.model.records import Key, ReceiptRecord, Record, ScopeRecord, TurnRecord
 from rehydrate.ports import CheckpointStorage, Clock
 
 _MODULUS: Final = 1 << 256
@@ -171,10 +171,3 @@ class Saver:
             checkpoint_id=header.checkpoint_id,
             status=header.status,
         )
-
-
-def birth_of(run: Run) -> str:
-    """Return a run's birth."""
-    record = run.get("", "run", "")
-    assert isinstance(record, RunRecord)  # noqa: S101  (every run that was claimed has one)
-    return record.birth

@@ -10,12 +10,12 @@ from collections.abc import Awaitable, Callable
 from types import TracebackType
 
 from rehydrate.engine.inputs import AnswersArrived
+from rehydrate.engine.run import birth_of
 from rehydrate.errors import RunFailedError, StreamStateError
 from rehydrate.model.events import Event
 
 from .requests import Responses, check_answers, collect
 from .result import WorkflowRunResult
-from .saver import birth_of
 from .turn import Turn
 
 

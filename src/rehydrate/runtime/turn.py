@@ -10,6 +10,7 @@ import asyncio
 import logging
 
 from rehydrate.engine import reading
+from rehydrate.engine.run import birth_of
 from rehydrate.errors import JoinDeadlockError, RehydrateError, RunFailedError, StateConflictError
 from rehydrate.model.checkpoint import Lease, Status
 from rehydrate.model.events import Event, OutputYielded, StatusChanged, TurnStarted
@@ -25,7 +26,7 @@ from .owner import process_owner, register
 from .program import Program
 from .resources import Resources
 from .result import WorkflowRunResult
-from .saver import LEASE_SECONDS, Ledger, Saver, birth_of
+from .saver import LEASE_SECONDS, Ledger, Saver
 
 logger = logging.getLogger("rehydrate")
 

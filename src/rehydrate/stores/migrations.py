@@ -21,6 +21,7 @@ CREATE TABLE IF NOT EXISTS rehydrate_migration (
     checksum TEXT NOT NULL
 )
 """
+_IS_THERE: Final = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'rehydrate_migration'"
 _FILE: Final = re.compile(r"(\d{4})_\w+\.sql")
 
 
@@ -47,21 +48,30 @@ def known_migrations() -> tuple[Migration, ...]:
     return tuple(sorted(found))
 
 
-def migrate(connection: sqlite3.Connection, store: str, migrations: tuple[Migration, ...]) -> None:
-    """Apply what is missing, inside the caller's transaction.
+def missing_migrations(
+    connection: sqlite3.Connection, store: str, migrations: tuple[Migration, ...]
+) -> tuple[Migration, ...]:
+    """Return what is still to be applied, reading only.
 
     Raises `CheckpointFormatError` for a newer database, `CheckpointCorruptError` where an applied file was another one.
     """
-    connection.execute(_TABLE)
+    if connection.execute(_IS_THERE).fetchone() is None:
+        return migrations
     applied: dict[int, str] = dict(connection.execute("SELECT number, checksum FROM rehydrate_migration"))
     newest = max(applied, default=0)
     if newest > migrations[-1].number:
         raise CheckpointFormatError(f"store {store}", newest, migrations[-1].number)
     for migration in migrations:
-        if migration.number not in applied:
-            _apply(connection, migration)
-        elif applied[migration.number] != migration.checksum:
+        if applied.get(migration.number, migration.checksum) != migration.checksum:
             raise CheckpointCorruptError(f"store {store}", f"migration {migration.name} is not the one applied to it")
+    return tuple(migration for migration in migrations if migration.number not in applied)
+
+
+def migrate(connection: sqlite3.Connection, store: str, migrations: tuple[Migration, ...]) -> None:
+    """Apply what is missing, inside the caller's transaction. Raises as `missing_migrations`."""
+    connection.execute(_TABLE)
+    for migration in missing_migrations(connection, store, migrations):
+        _apply(connection, migration)
 
 
 def _apply(connection: sqlite3.Connection, migration: Migration) -> None:

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from rehydrate.errors import RehydrateError
 
 from .sqlite_database import Database
-from .sqlite_errors import translate
+from .sqlite_errors import spoils_connection, translate
 
 Work: TypeAlias = Callable[[Database], object]
 
@@ -73,8 +73,8 @@ def _do(database: Database, task: Task, *, alone: bool) -> None:
 def _fail(database: Database, tasks: Sequence[Task], error: BaseException) -> None:
     for task in tasks:
         task.error = _named(database, error)
-    if isinstance(error, sqlite3.Error):
-        # Whatever the connection has come to; the next call opens another.
+    if isinstance(error, sqlite3.Error) and spoils_connection(error):
+        # The next call opens another one.
         with contextlib.suppress(sqlite3.Error, RehydrateError):
             database.disconnect()
 

@@ -16,7 +16,7 @@ from typing import Final, TypeAlias, TypeVar
 from rehydrate.errors import RehydrateError, StoreUnavailableError
 
 from .file_lock import FileLock
-from .migrations import known_migrations, migrate
+from .migrations import known_migrations, migrate, missing_migrations
 from .owner_locks import OwnerLocks
 
 _T = TypeVar("_T")
@@ -168,9 +168,11 @@ class Database:
                     "Put the file on a local disk; WAL does not work on network file systems.",
                 )
             connection.execute("PRAGMA synchronous = FULL")
-            connection.execute("BEGIN IMMEDIATE")
-            migrate(connection, self.store, known_migrations())
-            connection.execute("COMMIT")
+            known = known_migrations()
+            if missing_migrations(connection, self.store, known):
+                connection.execute("BEGIN IMMEDIATE")
+                migrate(connection, self.store, known)
+                connection.execute("COMMIT")
             self._identity = _identity(self.path)
             self.owners.sweep()
             undo.pop_all()

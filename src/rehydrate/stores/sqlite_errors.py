@@ -24,6 +24,15 @@ _UNAVAILABLE: Final = {
     23: "Give this process the right to use the file.",
 }
 
+#: After these the connection is as good as before: busy, locked, full, constraint.
+_HARMLESS: Final = {5, 6, 13, 19}
+
+
+def spoils_connection(error: sqlite3.Error) -> bool:
+    """Say whether a connection should not be used again after an error."""
+    code = getattr(error, "sqlite_errorcode", None)
+    return not isinstance(code, int) or code & 0xFF not in _HARMLESS
+
 
 def translate(error: sqlite3.Error, store: str) -> RehydrateError:
     """Return the error of ours that says what an error of SQLite means."""

@@ -1,0 +1,39 @@
+"""Time zones by stored names: only names that this machine has zones for ever reach the machinery that loads them.
+
+`ZoneInfo` looks for files and for modules of the name it is given, so a stored name is not handed to it unchecked.
+"""
+
+from __future__ import annotations
+
+import re
+import zoneinfo
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Final
+
+from rehydrate.errors.codec import UnknownZoneError
+
+_NAME: Final = re.compile(r"[A-Za-z0-9_+\-]+(/[A-Za-z0-9_+\-]+)*")
+
+
+def zone_of(name: str) -> zoneinfo.ZoneInfo:
+    """Return a zone; raises `ValueError` for an impossible name and `UnknownZoneError` for a zone that is not here."""
+    if not _NAME.fullmatch(name):
+        raise ValueError("a time zone has an impossible name")
+    if not _is_here(name):
+        raise UnknownZoneError(name)
+    return zoneinfo.ZoneInfo(name)
+
+
+def _is_here(name: str) -> bool:
+    return name in _packaged() or any(Path(folder, name).is_file() for folder in zoneinfo.TZPATH)
+
+
+@cache
+def _packaged() -> frozenset[str]:
+    """Return the names of the zones of the tzdata package, where it is installed."""
+    try:
+        return frozenset(resources.files("tzdata").joinpath("zones").read_text("utf-8").split())
+    except (ImportError, OSError):
+        return frozenset()

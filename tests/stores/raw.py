@@ -1,0 +1,51 @@
+"""Tools of the SQLite tests: a store with some runs in it, and changes to its file behind its back."""
+
+import asyncio
+import sqlite3
+from collections.abc import Awaitable, Callable
+from contextlib import closing
+from pathlib import Path
+from typing import TypeVar
+
+from rehydrate.model.checkpoint import RequestRow
+from rehydrate.stores.sqlite import SqliteCheckpointStorage
+from rehydrate.testing.store_contract import CommitMaker, ManualClock
+
+T = TypeVar("T")
+CLOCK = ManualClock()
+
+
+def use(path: Path, call: Callable[[SqliteCheckpointStorage], Awaitable[T]]) -> T:
+    """Open the store, make one call and close it."""
+
+    async def main() -> T:
+        async with SqliteCheckpointStorage(path, clock=CLOCK) as store:
+            return await call(store)
+
+    return asyncio.run(main())
+
+
+def fill(path: Path, run_id: str = "run") -> CommitMaker:
+    """Store a run at rest: three checkpoints, records `a`, `b` and a big one, a request and a turn with a key."""
+    maker = CommitMaker(run_id)
+
+    async def main(store: SqliteCheckpointStorage) -> None:
+        await store.commit(maker.claim({"a": b"first a", "b": b"first b", "big": b"x" * 600_000}))
+        request = RequestRow(f"q-{run_id}", run_id, "child#1", "open")
+        await store.commit(maker.step({"a": b"second a"}, requests=[request], turn=maker.turn(f"key-{run_id}")))
+        await store.commit(maker.end({"b": b"second b"}))
+
+    use(path, main)
+    return maker
+
+
+def change(path: Path, *statements: str) -> int:
+    """Change the file with SQLite itself and return how many rows were changed."""
+    with closing(sqlite3.connect(path)) as connection, connection:
+        return sum(connection.execute(statement).rowcount for statement in statements)
+
+
+def ask(path: Path, statement: str) -> list[tuple[object, ...]]:
+    """Read the file with SQLite itself."""
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute(statement).fetchall()

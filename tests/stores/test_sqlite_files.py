@@ -1,0 +1,216 @@
+"""How the SQLite store deals with its file: where it lies, who else holds it, and what cannot be written."""
+
+import asyncio
+import os
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from rehydrate.errors import StoreUnavailableError, WrongCallError
+from rehydrate.model.checkpoint import Latest
+from rehydrate.stores import file_lock, sqlite_database
+from rehydrate.stores.sqlite import SqliteCheckpointStorage
+from rehydrate.testing.store_contract import CommitMaker
+from tests.stores.raw import CLOCK, ask, fill, use
+
+
+@pytest.mark.parametrize("path", ["", ":memory:", "a\0b"])
+def test_a_path_must_name_a_file(path: str) -> None:
+    """Names by which SQLite means no file, or none at all, are refused at the call."""
+    with pytest.raises(WrongCallError, match="is not the path of a file"):
+        SqliteCheckpointStorage(path)
+
+
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    """A store in a folder that does not exist cannot be used, and says which."""
+    with pytest.raises(StoreUnavailableError, match=r"nowhere/runs\.db"):
+        use(tmp_path / "nowhere" / "runs.db", lambda store: store.head("run"))
+
+
+def test_a_relative_path_stays_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store made with a relative path keeps its file when the process changes its folder."""
+    monkeypatch.chdir(tmp_path)
+    store = SqliteCheckpointStorage("runs.db", clock=CLOCK)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+
+    async def main() -> None:
+        await store.commit(CommitMaker().claim())
+        await store.close()
+
+    asyncio.run(main())
+    assert (tmp_path / "runs.db").exists()
+
+
+def test_commits_are_durable_and_in_wal_mode(tmp_path: Path) -> None:
+    """The file is in WAL mode, and the store's own connection waits for the disk at every commit."""
+    path = tmp_path / "runs.db"
+    fill(path)
+    assert ask(path, "PRAGMA journal_mode") == [("wal",)]
+    database = sqlite_database.Database(str(path))
+    assert database.execute("PRAGMA synchronous").fetchone() == (2,)
+    database.close()
+
+
+def test_a_file_that_was_replaced_takes_no_commit(tmp_path: Path) -> None:
+    """A commit into a file that was removed while it was open is refused; the next call opens what is there now."""
+    path, maker = tmp_path / "runs.db", CommitMaker()
+
+    async def main() -> None:
+        async with SqliteCheckpointStorage(path, clock=CLOCK) as store:
+            await store.commit(maker.claim())
+            for name in ("runs.db", "runs.db-wal", "runs.db-shm"):
+                (tmp_path / name).unlink()
+            lost = maker.copy(owner="owner", tag="lost")
+            with pytest.raises(StoreUnavailableError, match="moved, removed or replaced"):
+                await store.commit(lost.step())
+            await store.commit(CommitMaker("new").claim())
+            assert [header.run_id for header in await store.runs()] == ["new"]
+
+    asyncio.run(main())
+
+
+def test_a_program_that_locks_the_file_is_waited_for_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A foreign program that keeps the file locked makes a commit fail after a while; then it works again."""
+    monkeypatch.setattr(sqlite_database, "_BUSY_SECONDS", 0.05)
+    path, maker = tmp_path / "runs.db", CommitMaker()
+
+    async def main() -> None:
+        async with SqliteCheckpointStorage(path, clock=CLOCK) as store:
+            await store.commit(maker.claim())
+            with closing(sqlite3.connect(path, isolation_level=None)) as other:
+                other.execute("BEGIN IMMEDIATE")
+                lost = maker.copy(owner="owner", tag="lost")
+                with pytest.raises(StoreUnavailableError, match="Close the other program"):
+                    await store.commit(lost.step())
+                assert await store.head("run") is not None
+            await store.commit(maker.step())
+
+    asyncio.run(main())
+
+
+def test_a_process_that_stays_in_a_write_is_waited_for_and_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When the write lock does not come free in time, a commit says so and names the lock file; reads go on."""
+    monkeypatch.setattr(file_lock, "PATIENCE", 0.05)
+    path, maker = tmp_path / "runs.db", CommitMaker()
+
+    async def main() -> None:
+        async with SqliteCheckpointStorage(path, clock=CLOCK) as store:
+            await store.commit(maker.claim())
+            holder = file_lock.FileLock(Path(f"{path}.owners"), "a store")
+            with holder.hold():
+                lost = maker.copy(owner="owner", tag="lost")
+                with pytest.raises(StoreUnavailableError, match=r"write\.lock"):
+                    await store.commit(lost.step())
+                assert await store.head("run") is not None
+            await store.commit(maker.step())
+            holder.close()
+
+    asyncio.run(main())
+
+
+FULL_DISK = """
+import asyncio, resource, sys
+from rehydrate.errors import StoreUnavailableError
+from rehydrate.model.checkpoint import Latest
+from rehydrate.stores.sqlite import SqliteCheckpointStorage
+from rehydrate.testing.store_contract import CommitMaker, ManualClock
+
+async def main():
+    async with SqliteCheckpointStorage(sys.argv[1], clock=ManualClock()) as store:
+        maker = CommitMaker()
+        await store.commit(maker.claim({"k": b"kept"}))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))
+        big, other = maker.copy(owner="owner", tag="big"), CommitMaker("other")
+        results = await asyncio.gather(
+            store.commit(big.step({"big": b"x" * 4_000_000})), store.commit(other.claim()), return_exceptions=True
+        )
+        print([type(result).__name__ for result in results])
+        await store.commit(maker.step({"l": b"after"}))
+        print(sorted((await store.load(Latest("run"))).records.items()), await store.head("other"))
+
+asyncio.run(main())
+"""
+
+
+def test_a_full_disk_fails_the_commit_and_leaves_the_store_usable(tmp_path: Path) -> None:
+    """A commit that the disk has no room for fails with all that shared its transaction; what fits goes on."""
+    done = subprocess.run(
+        [sys.executable, "-c", FULL_DISK, str(tmp_path / "runs.db")], capture_output=True, text=True, check=False
+    )
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == [
+        "['StoreUnavailableError', 'StoreUnavailableError']",
+        "[('k', b'kept'), ('l', b'after')] None",
+    ]
+
+
+def test_ids_are_never_paths(tmp_path: Path) -> None:
+    """Owner ids that look like paths make lock files with other names, all in the store's own folder."""
+    path = tmp_path / "deep" / "runs.db"
+    path.parent.mkdir()
+
+    async def main() -> None:
+        async with SqliteCheckpointStorage(path, clock=CLOCK) as store:
+            for number, owner in enumerate(("../escaped", "/tmp/escaped", "a/b")):
+                await store.commit(CommitMaker(f"r{number}", owner=owner).claim())
+            names = sorted(os.listdir(f"{path}.owners"))
+            assert len(names) == 5
+            assert [name for name in names if not name.endswith(".owner")] == ["gate.lock", "write.lock"]
+
+    asyncio.run(main())
+    assert {str(entry.relative_to(tmp_path)) for entry in tmp_path.rglob("*")} == {
+        "deep",
+        "deep/runs.db",
+        "deep/runs.db.owners",
+        "deep/runs.db.owners/gate.lock",
+        "deep/runs.db.owners/write.lock",
+    }
+
+
+KILLED = """
+import asyncio, os, sys
+from rehydrate.stores.sqlite import SqliteCheckpointStorage
+from rehydrate.testing.store_contract import CommitMaker, ManualClock
+
+async def main():
+    store, maker = SqliteCheckpointStorage(sys.argv[1], clock=ManualClock()), CommitMaker()
+    await store.commit(maker.claim())
+    while True:
+        await store.commit(maker.step({"k": b"%d" % (maker.seq + 1)}))
+        os.write(1, b"%d\\n" % maker.seq)
+
+asyncio.run(main())
+"""
+
+
+def test_an_acknowledged_commit_survives_a_kill(tmp_path: Path) -> None:
+    """After SIGKILL in the middle of commits, the head is the last acknowledged commit or one that followed it."""
+    path = tmp_path / "runs.db"
+    with subprocess.Popen([sys.executable, "-c", KILLED, str(path)], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in range(100)]
+        process.kill()
+        lines += process.stdout.readlines()
+    acknowledged = int(lines[-1])
+    stored = use(path, lambda store: store.load(Latest("run")))
+    assert stored is not None
+    assert stored.header.seq in (acknowledged, acknowledged + 1)
+    assert stored.records == {"k": b"%d" % stored.header.seq}
+    assert not stored.head.alive
+
+
+def test_a_path_in_bytes_or_as_an_object_is_the_same_file(tmp_path: Path) -> None:
+    """Text, `Path` and a link lead to one file, and so to one thread."""
+    path, link = tmp_path / "runs.db", tmp_path / "link.db"
+    link.symlink_to(path)
+    fill(path)
+    assert use(link, lambda store: store.head("run")) == use(path, lambda store: store.head("run"))
+    assert not Path(f"{link}.owners").exists()
+    assert os.fspath(path) != os.fspath(link)
