@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -10,11 +11,12 @@ from tests.call.desk import World
 from tests.call.stores import BreakableMemory, BreakableSqlite
 
 
-def _stores(kind: str, folder: object) -> Iterator[CheckpointStorage | None]:
+def _stores(kind: str, folder: Path) -> Iterator[CheckpointStorage | None]:
     if kind == "none":
         yield None
         return
-    store = BreakableMemory() if kind == "memory" else BreakableSqlite(f"{folder}/runs.db")
+    store = BreakableMemory() if kind == "memory" else BreakableSqlite(folder / "runs.db")
+    store.folder = folder
     yield store
     asyncio.run(store.close())
 
@@ -26,12 +28,12 @@ def world() -> World:
 
 
 @pytest.fixture(params=["memory", "sqlite"])
-def store(request: pytest.FixtureRequest, tmp_path: object) -> Iterator[BreakableMemory | BreakableSqlite]:
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BreakableMemory | BreakableSqlite]:
     """Both stores that hold bytes."""
     yield from _stores(request.param, tmp_path)
 
 
 @pytest.fixture(params=["none", "memory", "sqlite"])
-def anywhere(request: pytest.FixtureRequest, tmp_path: object) -> Iterator[CheckpointStorage | None]:
+def anywhere(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[CheckpointStorage | None]:
     """No store, or one of both."""
     yield from _stores(request.param, tmp_path)

@@ -196,3 +196,50 @@ def team(world: World, store: CheckpointStorage | None = None, *, depth: int = 1
         name = "team" if level == 1 else f"team {level}"
         inner = WorkflowBuilder(name=name, start_executor=node, checkpoint_storage=above).build()
     return inner
+
+
+def uneven(world: World, store: CheckpointStorage | None = None) -> Workflow:
+    """Make a join of unequal branches: `left` goes to it at once, `right` by way of `late`."""
+
+    @executor(id="split")
+    async def split(note: Note) -> Note:
+        return note
+
+    @executor(id="late")
+    async def late(text: str) -> str:
+        await world.enter(f"late {text}")
+        return text
+
+    @executor(id="join")
+    async def join(parts: list[str]) -> str:
+        return " + ".join(parts)
+
+    left, right = Worker("left", world), Worker("right", world)
+    builder = WorkflowBuilder(name="uneven", start_executor=split, checkpoint_storage=store)
+    builder.add_fan_out_edges(split, [left, right]).add_edge(right, late).add_fan_in_edges([left, late], join)
+    return builder.build()
+
+
+def panel(world: World, store: CheckpointStorage | None = None, *, depth: int = 2) -> Workflow:
+    """Make a join of a helper and of a clerk that sits in sub-workflows below the root."""
+
+    @executor(id="open")
+    async def open_(note: Note) -> Note:
+        return note
+
+    @executor(id="helper")
+    async def helper(note: Note) -> str:
+        await world.enter(f"helper {note.text}")
+        return f"helper {note.text}"
+
+    @executor(id="join")
+    async def join(parts: list[str]) -> str:
+        return " + ".join(parts)
+
+    target: Executor = Clerk("clerk", world)
+    for level in range(depth, 1, -1):
+        inner = WorkflowBuilder(name=f"level {level}", start_executor=target).build()
+        target = WorkflowExecutor(inner, id="inner")
+    builder = WorkflowBuilder(name="panel", start_executor=open_, checkpoint_storage=store)
+    builder.add_fan_out_edges(open_, [target, helper]).add_fan_in_edges([target, helper], join)
+    return builder.build()

@@ -1,5 +1,7 @@
 """Stores whose disk can be full and whose bytes can rot, and a view of everything that a store holds."""
 
+from pathlib import Path
+
 import msgspec
 
 from rehydrate import CheckpointStorage, InMemoryCheckpointStorage, SqliteCheckpointStorage
@@ -15,6 +17,7 @@ class Breakable:
 
     saves_left: int | None = None
     rotten = False
+    folder: Path
 
     async def commit(self, commit: Commit) -> None:
         if self.saves_left is not None:

@@ -84,9 +84,19 @@ class Place:
         return {"bytes": encode_checkpoint(stored.header, stored.records).hex()}
 
 
+def bounded(work):
+    """Drive a coroutine on an event loop of its own; one that hangs fails instead of stopping all tests."""
+
+    async def drive():
+        async with asyncio.timeout(20):
+            return await work
+
+    return asyncio.run(drive())
+
+
 def run(workflow, message=None, **options):
     """Make one call on an event loop of its own."""
-    return asyncio.run(workflow.run(message, **options))
+    return bounded(workflow.run(message, **options))
 
 
 def failed(workflow, message=None, **options):

@@ -5,8 +5,16 @@ from typing import Never
 
 import pytest
 
-from rehydrate import Executor, Status, WorkflowBuilder, WorkflowContext, WorkflowExecutor, executor, handler
-from rehydrate import response_handler
+from rehydrate import (
+    Executor,
+    Status,
+    WorkflowBuilder,
+    WorkflowContext,
+    WorkflowExecutor,
+    executor,
+    handler,
+    response_handler,
+)
 from rehydrate.errors import RunFailedError, SaveFailedError
 from rehydrate.model.events import Emitted, InvocationFailed, OutputYielded, StatusChanged
 from tests.cases.flows import adder, asking_child, four_parallel, three
@@ -139,7 +147,7 @@ def test_a_store_whose_every_save_fails_lets_no_executor_run(place):
 
 @pytest.mark.parametrize(("fails_from", "ran"), [(2, ["one"]), (3, ["one", "two"])])
 def test_a_save_that_fails_later_stops_the_run_there(place, fails_from, ran):
-    """Case 36: no executor runs after the save that failed; once the store is repaired the run goes on from its head."""
+    """Case 36: no executor runs after the save that failed; with the store repaired the run goes on from its head."""
     place.store.fails_from = fails_from
     log = []
     with pytest.raises(SaveFailedError, match="the disk is full"):
@@ -158,8 +166,9 @@ def test_a_failed_save_is_raised_in_a_stream_too(place):
     seen = []
 
     async def read():
-        async for event in three([]).run(1, stream=True, checkpoint_storage=place.store):
-            seen.append(event)
+        stream = three([]).run(1, stream=True, checkpoint_storage=place.store)
+        while True:
+            seen.append(await anext(stream))
 
     with pytest.raises(SaveFailedError):
         asyncio.run(read())

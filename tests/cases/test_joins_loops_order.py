@@ -99,7 +99,7 @@ def twice_round(log):
 
 
 def test_a_join_in_a_loop_fires_once_each_time_round(place):
-    """Case 23: twice round the loop, the join fires once each time, also when a checkpoint of the middle is restored."""
+    """Case 23: twice round the loop, the join fires once each time, also from every checkpoint of the middle."""
     log = []
     result = run(twice_round(log), 0, run_id="r", checkpoint_storage=place.store)
     assert result.outputs == [9]
@@ -296,7 +296,7 @@ def forking(place):
 
 
 def test_answers_of_two_overlapping_turns_in_one_call_fire_the_join_by_turn(place):
-    """Case 59: given together, in whatever order, the answers fire the join once for each turn, the first turn first."""
+    """Case 59: given together, in whatever order, the answers fire the join once for each turn, the first first."""
     workflow = overlapping_turns([])
     first = run(workflow, "A", run_id="r", checkpoint_storage=place.store)
     second = run(workflow, "B", checkpoint=first, on_pending="keep", checkpoint_storage=place.store)

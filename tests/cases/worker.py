@@ -35,7 +35,8 @@ async def call(flow, told, options):
 
 def main():
     for line in sys.stdin:
-        print(json.dumps(asyncio.run(call(**json.loads(line)))), flush=True)
+        sys.stdout.write(json.dumps(asyncio.run(call(**json.loads(line)))) + "\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import threading
 from collections import OrderedDict, UserDict, defaultdict, deque
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
+from pathlib import PureWindowsPath
 from types import MappingProxyType
 
 import attrs
@@ -233,3 +234,12 @@ def test_too_many_keys_of_one_hash_are_refused() -> None:
     assert len(codec.open(codec.seal({Same(number) for number in range(256)}))) == 256
     assert "same hash" in refused({Same(number) for number in range(257)}, codec).why
     assert "same hash" in refused({Same(number): 1 for number in range(257)}, codec).why
+
+
+def test_a_path_comes_back_exactly_or_is_refused() -> None:
+    """Older Pythons read the text of some network paths as another path; there they are refused."""
+    path = PureWindowsPath("\\\\a\\")
+    if type(path)(str(path)) == path:
+        assert CODEC.open(CODEC.seal(path)) == path
+    else:
+        assert refused([path]).where == "list[0]"

@@ -91,7 +91,7 @@ def test_an_older_value_without_a_way_is_refused() -> None:
         (lambda _version, _fields: {"name": "a"}, "it has no cents"),
         (lambda _version, _fields: None, "upcast returned NoneType"),
         (lambda _version, fields: fields["gone"], "upcast raised KeyError for version 1: 'gone'"),
-        (lambda _version, _fields: [][0], "upcast raised IndexError"),
+        (lambda _version, _fields: int("x"), "upcast raised ValueError"),
     ],
     ids=["unchanged", "incomplete", "nothing", "raises", "raises another"],
 )
@@ -123,7 +123,7 @@ def test_changed_fields_without_a_new_version_are_an_error() -> None:
 def test_a_member_that_is_gone_is_an_error() -> None:
     """An enum member or flag that no longer exists is named."""
     old, new = Enum("Kind", "A B"), Enum("Kind", "A C")
-    with pytest.raises(TypeChangedError, match="'Kind' .*no member 'B'"):
+    with pytest.raises(TypeChangedError, match=r"'Kind' .*no member 'B'"):
         codec(new).open(codec(old).seal(old.B))
     wide, narrow = Flag("Right", "A B"), Flag("Right", "A")
     with pytest.raises(TypeChangedError, match="no flags 2"):
@@ -162,5 +162,5 @@ def test_a_renamed_class_keeps_its_stored_name() -> None:
 def test_a_type_that_is_gone_is_named_with_the_ways_out() -> None:
     """An unknown type is its own error, at the top and inside of a value."""
     for sealed in (codec(First).seal(First("a", 1)), codec(First).seal([First("a", 1)]), Sealed("First", b"\x01")):
-        with pytest.raises(UnknownTypeError, match="'First' is not registered.*Import.*renamed.*migration"):
+        with pytest.raises(UnknownTypeError, match=r"'First' is not registered.*Import.*renamed.*migration"):
             codec().open(sealed)

@@ -2,6 +2,7 @@
 
 import os
 import pty
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from rehydrate.demo.command import COMPLETE, INTERRUPTED, QUESTIONS_OPEN, WRONG_INPUT
+from rehydrate.demo.command import COMPLETE, FAILED, INTERRUPTED, QUESTIONS_OPEN, WRONG_INPUT
 from tests.demo.made import install
 
 COMMAND = [sys.executable, "-m", "rehydrate.demo.licence_audit"]
@@ -107,6 +108,16 @@ def test_a_finished_audit_can_be_read_again(work: Path) -> None:
     assert "classified" not in again.stdout
 
 
+def test_a_check_that_finds_something_fails_the_command(work: Path) -> None:
+    """What was uninstalled since is in the report and not on the disk."""
+    (work / "answers.json").write_text('{"silent": "MIT"}')
+    assert run(work, "env/site-packages", "--answers", "answers.json", "--check").returncode == COMPLETE
+    shutil.rmtree(work / "env" / "site-packages" / "clear_3-1.0.dist-info")
+    checked = run(work, "--check")
+    assert checked.returncode == FAILED
+    assert "WRONG nothing is in the report that is not installed: not so for clear-3 1.0" in checked.stdout
+
+
 def test_two_runs_in_one_store_do_not_mix(work: Path) -> None:
     """Each name is an audit of its own."""
     (work / "answers.json").write_text('{"silent": "MIT"}')
@@ -146,6 +157,7 @@ def test_answers_are_typed_at_the_prompt(work: Path) -> None:
         (["wrong.txt"], "wrong.txt: not a requirements file"),
         (["--installed-in", "wrong.txt"], "wrong.txt: not a directory"),
         (["--answers", "wrong.json"], "'silent': 'MTI' is no licence"),
+        (["--journal", "no/file"], "no/file: No such file"),
         (["--store", "postgres://x"], "store 'postgres://x' cannot be used"),
         (["--run", "a/b"], "run id 'a/b' is not allowed"),
         (["--at-a-time", "0"], "'0' is not a number between 1 and 10000"),

@@ -71,6 +71,17 @@ def test_a_licence_file_alone_decides_with_a_note() -> None:
     assert (verdict.licence, verdict.flags) == ("MIT", ("only a licence file says so",))
 
 
+def test_free_text_that_is_not_understood_is_a_note() -> None:
+    """What agrees decides, but words such as `with exceptions` are shown."""
+    lgpl = ("COPYING", "GNU LESSER GENERAL PUBLIC LICENSE Version 3, 29 June 2007")
+    name = "GNU Lesser General Public License v3 (LGPLv3)"
+    verdict = decided(distribution(field="LGPL with exceptions", classifiers=(name,), texts=(lgpl,)))
+    assert verdict.flags == (
+        "LGPL-3.0-* leaves open which of its forms is meant",
+        "the licence field says 'LGPL with exceptions', which is not understood",
+    )
+
+
 def test_a_further_text_that_asks_for_no_more_is_a_note() -> None:
     """Bundled code under another permissive licence does not hold up the verdict."""
     verdict = decided(distribution(expression="MIT", texts=(MIT_FILE, APACHE_FILE)))

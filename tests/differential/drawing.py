@@ -31,7 +31,7 @@ def draw(seed: int) -> FamilyPlan:
             messages=tuple(k for k in (1, 2, 4) if random.random() < 0.3),
             pending="cancel" if random.random() < 0.2 else "keep",
             stormy=random.random() < 0.35,
-            stopped=random.choice(("continue", "continue", "discard", "finish")),
+            stopped=random.choice(("continue", "discard", "finish", "finish")),
             fuel=random.choice((40, 80, 160)),
         ),
         max_concurrency=random.choice((None, None, 1, 2)),
@@ -58,6 +58,8 @@ class _Drawing:
     def graph(self) -> GraphPlan:
         blocks = [self._chain, self._diamond, self._switch, self._maybe, self._ladder]
         count = self.random.choice((2, 3) if self.level == 0 else (1, 2, 2))
+        if self.wanted and self.random.random() < 0.6:
+            self._chain(self.random.choice(self.wanted))
         for _ in range(count):
             first = len(self.nodes) - 1
             self.random.choice(blocks)()

@@ -134,6 +134,16 @@ def event_differences(expected: Sequence[Told], found: Sequence[Told]) -> list[s
     ]
 
 
+def tail_differences(expected: Sequence[Told], found: Sequence[Told]) -> list[str]:
+    """Name the scopes whose events are not the end of what was expected of them."""
+    one = by_scope(expected)
+    return [
+        f"events of scope {path!r}: {texts} are not the end of {one.get(path, [])}"
+        for path, texts in sorted(by_scope(found).items())
+        if one.get(path, [])[-len(texts) :] != texts
+    ]
+
+
 def is_continuation_start(event: Event) -> bool:
     """Tell whether an event only says that a turn was taken up again."""
     return isinstance(event, TurnStarted) and event.continuation

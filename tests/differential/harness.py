@@ -5,7 +5,7 @@ A replay may use nothing of the writer but the bytes of a checkpoint and the ref
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 
 from rehydrate import CheckpointStorage, PendingRequest, Status, Workflow, WorkflowCheckpoint, WorkflowRunResult
@@ -24,10 +24,11 @@ from tests.differential.facts import (
     event_differences,
     is_continuation_start,
     request_names,
+    tail_differences,
 )
 from tests.differential.nodes import Weather
 from tests.differential.plans import FamilyPlan
-from tests.differential.script import STOPPED, Step, first_step, is_stormy, next_step
+from tests.differential.script import MOST_CALLS, STOPPED, Step, first_step, is_stormy, next_step
 
 
 @dataclass(frozen=True)
@@ -46,15 +47,20 @@ class Calls:
     async def call(self, number: int, step: Step, **options: object) -> WorkflowRunResult:
         """Make one call of the script; a run that fails gives its result too."""
         given = {**step.options, **options, "resources": self.weather(number), "checkpoint_storage": self.store}
-        try:
-            return await self.workflow.run(step.message, **given)
-        except RunFailedError as error:
-            assert isinstance(error.result, WorkflowRunResult)
-            return error.result
+        return await ended(self.workflow.run(step.message, **given))
 
     def reference(self, result: WorkflowRunResult) -> str | WorkflowCheckpoint:
         """How the next call names the checkpoint that it goes on from."""
         return result.checkpoint if self.store is None else result.checkpoint_id
+
+
+async def ended(work: Awaitable[WorkflowRunResult]) -> WorkflowRunResult:
+    """Wait for the end of a call; a run that failed gives its result too."""
+    try:
+        return await work
+    except RunFailedError as error:
+        assert isinstance(error.result, WorkflowRunResult)
+        return error.result
 
 
 async def reference_run(calls: Calls, run_id: str) -> RunFacts:
@@ -87,16 +93,30 @@ async def stored_checkpoints(store: CheckpointStorage, run_id: str) -> list[Work
 class Replay:
     """A run taken up from one checkpoint and driven to the end, compared call by call with the reference.
 
-    `fork`: under a run id of its own. `exact`: the checkpoint holds just what its number of events says.
+    `fork`: under a run id of its own. `further`: so many calls of the script follow the first one, if there are so many.
+    `captured`: in which call the checkpoint was read out of the live run; then its number of events says nothing.
     """
 
     calls: Calls
     facts: RunFacts
     checkpoint: WorkflowCheckpoint
     fork: str | None = None
-    exact: bool = True
+    further: int = MOST_CALLS
+    captured: int | None = None
 
-    async def differences(self) -> list[str]:
+    @property
+    def number(self) -> int:
+        """The call that the checkpoint belongs to."""
+        if self.captured is not None:
+            return self.captured
+        return next(index for index, end in enumerate(self.facts.ends) if self.checkpoint.header.seq <= end)
+
+    @property
+    def at_end(self) -> bool:
+        """Whether that call had ended."""
+        return self.checkpoint.status is not Status.RUNNING
+
+    async def compare(self) -> list[str]:
         """Name everything in which the replay differs from the reference; nothing where all is the same."""
         where = f"seed {self.calls.family.seed}, checkpoint {self.checkpoint.header.seq}"
         wrong = [f"invariant: {text}" for text in check_run(self.checkpoint.records)]
@@ -107,15 +127,14 @@ class Replay:
         return [f"{where}: {text}" for text in wrong]
 
     async def _follow(self) -> list[str]:
-        number = next(index for index, end in enumerate(self.facts.ends) if self.checkpoint.header.seq <= end)
-        at_end = self.checkpoint.header.seq == self.facts.ends[number]
-        if at_end and self._goes_on_at_once():
+        number = self.number
+        if self.at_end and self._goes_on_at_once():
             return await self._from(number + 1, self.checkpoint, self._pending())
         result = await self.calls.call(number, Step(), **self._taken_up())
         expected = self.facts.calls[number]
         found = call_facts(result, result.events)
         wrong = [f"call {number}: {text}" for text in differences(expected, found)]
-        wrong += self._tail(number, expected, result, at_end=at_end)
+        wrong += [f"call {number}: {text}" for text in self._tail(expected, result)]
         return wrong + await self._from(number + 1, result.checkpoint, result.pending_requests, result)
 
     def _goes_on_at_once(self) -> bool:
@@ -130,33 +149,17 @@ class Replay:
         program = self.calls.workflow.program
         return pending_requests(self.checkpoint.records, program.graph, program.codec)
 
-    def _tail(self, number: int, expected: CallFacts, result: WorkflowRunResult, *, at_end: bool) -> list[str]:
+    def _tail(self, expected: CallFacts, result: WorkflowRunResult) -> list[str]:
         """Compare what the first call told with what the reference told after the checkpoint."""
-        names = set(request_names(self.checkpoint.records).values()) & {
-            f"{path}" for path in _open_names(self.checkpoint)
-        }
-        found = call_facts(result, result.events).events
-        surfaced: list[str] = []
-        rest: list[Told] = []
-        opened = request_names(result.checkpoint.records)
-        for event, told in zip([e for e in result.events if not e.live], found, strict=True):
-            name = opened.get(event.request_id) if isinstance(event, RequestOpened) else None
-            if name in names:
-                surfaced.append(str(name))
-            elif not is_continuation_start(event):
-                rest.append(told)
-        wrong = []
-        if sorted(surfaced) != sorted(names):
-            wrong.append(f"call {number}: surfaced {sorted(surfaced)} instead of {sorted(names)}")
-        if at_end:
+        surfaced, rest = split_surfaced(self.checkpoint, result)
+        wanted = open_names(self.checkpoint)
+        wrong = [] if surfaced == wanted else [f"surfaced {surfaced} instead of {wanted}"]
+        if self.at_end:
             return wrong
-        return wrong + [f"call {number}: {text}" for text in self._compare(expected.events, rest)]
-
-    def _compare(self, expected: Sequence[Told], found: Sequence[Told]) -> list[str]:
-        if self.exact:
-            after = self.checkpoint.header.events
-            return event_differences([event for event in expected if event.sequence > after], found)
-        return []
+        if self.captured is not None:
+            return wrong + tail_differences(expected.events, rest)
+        tail = [event for event in expected.events if event.sequence > self.checkpoint.header.events]
+        return wrong + event_differences(tail, rest)
 
     async def _from(
         self,
@@ -170,7 +173,8 @@ class Replay:
         status = self.checkpoint.status if before is None else before.status
         options = self._taken_up() if before is None else {"checkpoint": self.calls.reference(before)}
         step = next_step(self.calls.family, number, status, requests)
-        while step is not None and number < len(self.facts.calls):
+        last = number + self.further
+        while step is not None and number < min(last, len(self.facts.calls)):
             result = await self.calls.call(number, step, **options)
             expected, found = self.facts.calls[number], call_facts(result, result.events)
             wrong += [f"call {number}: {text}" for text in differences(expected, found)]
@@ -178,29 +182,33 @@ class Replay:
             options = {"checkpoint": self.calls.reference(result)}
             number += 1
             step = next_step(self.calls.family, number, result.status, result.pending_requests)
-        if (step is None) != (number == len(self.facts.calls)):
+        if number < last and (step is None) != (number == len(self.facts.calls)):
             wrong.append(f"the run is over after {number} calls instead of {len(self.facts.calls)}")
         return wrong
 
 
-def _open_names(checkpoint: WorkflowCheckpoint) -> list[str]:
+def split_surfaced(checkpoint: WorkflowCheckpoint, result: WorkflowRunResult) -> tuple[list[str], list[Told]]:
+    """Take apart what a continuation told: the open requests that it surfaced again, and what it did."""
+    known = set(open_names(checkpoint))
+    names = request_names(result.checkpoint.records)
+    surfaced: list[str] = []
+    rest: list[Told] = []
+    told = call_facts(result, result.events).events
+    for event, text in zip([event for event in result.events if not event.live], told, strict=True):
+        name = names.get(event.request_id, "") if isinstance(event, RequestOpened) else ""
+        if name in known:
+            surfaced.append(name)
+        elif not is_continuation_start(event):
+            rest.append(text)
+    return surfaced, rest
+
+
+def open_names(checkpoint: WorkflowCheckpoint) -> list[str]:
+    """Return the inner names of the open requests, in their order."""
     names = request_names(checkpoint.records)
     return [names[request_id] for request_id in checkpoint.pending_request_ids]
-
-
-def replays(calls: Calls, facts: RunFacts, checkpoints: Sequence[WorkflowCheckpoint]) -> list[Replay]:
-    """Return a replay of each checkpoint: forked where there is a store."""
-    return [
-        Replay(calls, facts, checkpoint, None if calls.store is None else f"again {checkpoint.header.seq}")
-        for checkpoint in checkpoints
-    ]
 
 
 def calls_of(family: FamilyPlan, store: CheckpointStorage | None, chance: int) -> Calls:
     """Build a family anew, as a process does that knows nothing of others."""
     return Calls(family, build(family), store, chance)
-
-
-def is_resting(status: Status) -> bool:
-    """Tell whether a call ended with nothing left unfinished."""
-    return status not in STOPPED

@@ -1,11 +1,19 @@
-"""The workflows that the cases of nesting speak of, each made by a function, so that any process can build them anew."""
+"""The workflows that the cases of nesting speak of, each made by a function: any process can build them anew."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Never
 
-from rehydrate import Executor, Workflow, WorkflowBuilder, WorkflowContext, WorkflowExecutor, executor, handler
-from rehydrate import response_handler
+from rehydrate import (
+    Executor,
+    Workflow,
+    WorkflowBuilder,
+    WorkflowContext,
+    WorkflowExecutor,
+    executor,
+    handler,
+    response_handler,
+)
 from tests.nested.tree import tree
 
 

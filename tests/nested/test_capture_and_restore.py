@@ -6,8 +6,8 @@ import pytest
 
 from rehydrate import Runner, RunnerContext, Status, WorkflowCheckpoint
 from rehydrate.errors import CaptureError, CheckpointCorruptError, WorkflowCheckpointException
+from tests.nested.loops import looping
 from tests.nested.stories import around, asking, counting, two_down
-from tests.nested.test_use_cases import looping
 from tests.nested.tree import Branch, Gate, answers, reports, size, tree
 
 
@@ -119,6 +119,26 @@ def test_restoring_clears_what_the_runner_had() -> None:
     assert (result.run_id, result.outputs) == ("new", ["published executor 5, state 5"])
 
 
+def test_a_turn_that_ends_after_a_restore_does_not_undo_it() -> None:
+    """The runner goes on from what it was restored from, whenever the turn that it ran before ends."""
+
+    async def restore():
+        _, other = await paused_runner(tree(1), Branch(1), resources=open_gate(), run_id="new")
+        runner, gate = Runner(tree(1)), Gate(size(1))
+        async with runner.run(Branch(1), stream=True, run_id="old", resources={"gate": gate}) as stream:
+            await gate.full.wait()
+            await runner.restore_from_checkpoint_object(other.checkpoint)
+            gate.opened.set()
+            ended = await stream.result()
+        captured = await runner.capture_checkpoint_object()
+        given = answers(other.pending_requests)
+        return ended.run_id, captured.run_id, await runner.run(responses=given, resources=open_gate())
+
+    ended, captured, result = asyncio.run(restore())
+    assert (ended, captured, result.run_id) == ("old", "new", "new")
+    assert result.outputs == reports(1)
+
+
 def test_a_captured_checkpoint_does_not_change_when_its_run_goes_on() -> None:
     """It is the run at that moment, and can be gone back to."""
 
@@ -135,6 +155,52 @@ def test_a_captured_checkpoint_does_not_change_when_its_run_goes_on() -> None:
     unchanged, again, still_unchanged = asyncio.run(go_on())
     assert (unchanged, still_unchanged) == (True, True)
     assert again.outputs == reports(2)
+
+
+def test_a_run_at_rest_is_captured_under_the_id_of_its_result(place) -> None:
+    """So the object stands for the stored checkpoint."""
+
+    async def capture():
+        runner = Runner(two_down(), place.open())
+        first = await runner.run("why")
+        captured = await runner.capture_checkpoint_object()
+        return (
+            first,
+            captured,
+            await runner.run(responses=[first.pending_requests[0].answer("so")], checkpoint=captured),
+        )
+
+    first, captured, second = asyncio.run(capture())
+    assert captured.checkpoint_id == first.checkpoint_id
+    assert second.outputs == ["published why: so"]
+
+
+def test_a_restored_object_is_imported_by_the_first_call_of_a_runner_with_a_store(place) -> None:
+    """Restoring itself saves nothing; the call saves the run under its id, children included."""
+
+    async def restore():
+        _, first = await paused_runner(tree(2), Branch(1), resources=open_gate(), run_id="r")
+        store = place.open()
+        runner = Runner(tree(2), store)
+        await runner.restore_from_checkpoint_object(first.checkpoint)
+        before = await store.runs()
+        given = answers(first.pending_requests)
+        some = dict(list(given.items())[:3])
+        second = await runner.run(responses=some, resources=open_gate())
+        return before, given.items() - some.items(), second
+
+    before, rest, second = asyncio.run(restore())
+    assert before == []
+    assert asyncio.run(place.open().head("r")).header.checkpoint_id == second.checkpoint_id
+    third = asyncio.run(
+        tree(2).run(
+            checkpoint=second.checkpoint_id,
+            responses=dict(rest),
+            checkpoint_storage=place.open(),
+            resources=open_gate(),
+        )
+    )
+    assert sorted(map(repr, [*second.outputs, *third.outputs])) == sorted(map(repr, reports(2)))
 
 
 def test_nothing_can_be_captured_before_the_first_run() -> None:

@@ -1,4 +1,4 @@
-"""Children in mid-progress: messages in flight, finished work that no barrier has taken, questions open, at every level.
+"""Children in mid-progress: messages in flight, finished work that no barrier has taken, open questions at each level.
 
 The tree is stopped while one executor of every scope waits: its counters have counted and asked, its tallies have
 finished beside the one that waits.
@@ -110,9 +110,7 @@ def test_a_running_run_with_children_in_mid_progress_is_forked(place, depth) -> 
 
     async def fork():
         store, gate = place.open(), Gate(size(depth))
-        stream = tree(depth).run(
-            Branch(1), stream=True, run_id="r", resources={"gate": gate}, checkpoint_storage=store
-        )
+        stream = tree(depth).run(Branch(1), stream=True, run_id="r", resources={"gate": gate}, checkpoint_storage=store)
         async with stream:
             await gate.full.wait()
             head = (await store.head("r")).header.checkpoint_id
@@ -153,10 +151,8 @@ def test_capturing_from_inside_a_stream_does_not_disturb_it() -> None:
     async def capture():
         gate = {"gate": Gate(is_open=True)}
         runner = Runner(tree(2))
-        taken = []
         stream = runner.run(Branch(1), stream=True, resources=gate)
-        async for _ in stream:
-            taken.append(await runner.capture_checkpoint_object(in_flight=True))
+        taken = [await runner.capture_checkpoint_object(in_flight=True) async for _ in stream]
         first = await stream.result()
         return taken, await runner.run(responses=answers(first.pending_requests), resources=gate)
 
@@ -187,3 +183,30 @@ def test_whatever_moment_of_a_stream_was_captured_leads_to_the_same_end() -> Non
     taken = asyncio.run(capture())
     assert len(taken) >= 4
     assert asyncio.run(ends(taken)) == [(questions(1), reports(1))] * len(taken)
+
+
+def test_whatever_moment_of_an_answering_turn_was_captured_leads_to_the_same_end() -> None:
+    """Answers that are in flight, at work or done are taken once; outputs that are there already stay."""
+
+    async def capture():
+        gate = {"gate": Gate(is_open=True)}
+        runner = Runner(tree(2))
+        first = await runner.run(Branch(1), resources=gate)
+        taken = []
+        async for _ in runner.run(responses=answers(first.pending_requests), stream=True, resources=gate):
+            captured = await runner.capture_checkpoint_object(in_flight=True)
+            taken.append(captured.to_bytes())
+        return list(dict.fromkeys(taken))
+
+    async def ends(taken):
+        found = []
+        for data in taken:
+            runner = Runner(tree(2))
+            await runner.restore_from_checkpoint_object(WorkflowCheckpoint.from_bytes(data))
+            result = await runner.run(resources={"gate": Gate(is_open=True)})
+            found.append((result.status, result.pending_requests, result.outputs))
+        return found
+
+    taken = asyncio.run(capture())
+    assert len(taken) >= 4
+    assert asyncio.run(ends(taken)) == [(Status.IDLE, (), reports(2))] * len(taken)

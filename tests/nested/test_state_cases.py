@@ -46,7 +46,11 @@ def test_a_child_that_counted_to_two_goes_on_from_two_in_a_fresh_process(tmp_pat
     for place in both_places(tmp_path):
         first = paused(counting, "go", place)
         jobs.append(
-            {"story": "counting", "hand_over": place.hand_over(first), "answers": {first.pending_requests[0].request_id: 5}}
+            {
+                "story": "counting",
+                "hand_over": place.hand_over(first),
+                "answers": {first.pending_requests[0].request_id: 5},
+            }
         )
     outcomes = in_fresh_process(*jobs)
     assert [outcome.outputs for outcome in outcomes] == [["'published executor 7, state 7'"]] * 2
@@ -101,9 +105,7 @@ def test_a_second_question_of_a_child_is_the_only_open_one(place) -> None:
     assert texts(first) == ["colour 1?"]
     answer = first.pending_requests[0].answer("red")
     second = asyncio.run(
-        one_after_the_other().run(
-            checkpoint=first.checkpoint_id, responses=[answer], checkpoint_storage=place.open()
-        )
+        one_after_the_other().run(checkpoint=first.checkpoint_id, responses=[answer], checkpoint_storage=place.open())
     )
     assert (texts(second), second.outputs) == (["colour 2?"], [])
     assert second.checkpoint.pending_request_ids == (request_id(second, "colour 2?"),)
@@ -127,7 +129,10 @@ def test_a_second_question_of_a_child_is_the_only_open_one_in_fresh_processes(tm
     second = in_fresh_process(*jobs)
     assert [outcome.pending for outcome in second] == 2 * [[("child#1", "ask", "Question(text='colour 2?')")]]
     third = in_fresh_process(
-        *({**job, "hand_over": o.hand_over, "answers": {o.request_ids[0]: "blue"}} for job, o in zip(jobs, second, strict=True))
+        *(
+            {**job, "hand_over": o.hand_over, "answers": {o.request_ids[0]: "blue"}}
+            for job, o in zip(jobs, second, strict=True)
+        )
     )
     assert [(outcome.pending, outcome.outputs) for outcome in third] == 2 * [([], ["'red, then blue'"])]
 
@@ -151,9 +156,7 @@ def test_answers_of_two_overlapping_inputs_do_not_mix(place) -> None:
     ids = {text: request_id(result, text) for text in ("A1", "B1", "A2", "B2")}
     outputs = []
     for text in ("A1", "B1", "A2", "B2"):
-        result = paused(
-            both_at_once, None, place, checkpoint=result.checkpoint_id, responses={ids[text]: f"to {text}"}
-        )
+        result = paused(both_at_once, None, place, checkpoint=result.checkpoint_id, responses={ids[text]: f"to {text}"})
         outputs.append(result.outputs)
     assert outputs == [[], [], ["(to A1, to A2)"], ["(to B1, to B2)"]]
     assert texts(result) == []
@@ -201,7 +204,9 @@ def test_a_question_two_levels_down_is_answered_from_bytes_only(tmp_path, kind) 
     assert [reference() for reference in gone] == [None, None, None, None]
     checkpoint = WorkflowCheckpoint.from_bytes(data)
     (asked,) = checkpoint.pending_request_ids
-    second = asyncio.run(two_down().run(checkpoint=checkpoint, responses={asked: "because"}, checkpoint_storage=store()))
+    second = asyncio.run(
+        two_down().run(checkpoint=checkpoint, responses={asked: "because"}, checkpoint_storage=store())
+    )
     assert (second.outputs, second.status.value) == (["published why: because"], "IDLE")
 
 

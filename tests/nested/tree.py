@@ -8,8 +8,16 @@ import asyncio
 from dataclasses import dataclass
 from typing import Never
 
-from rehydrate import Executor, Workflow, WorkflowBuilder, WorkflowContext, WorkflowExecutor, executor, handler
-from rehydrate import response_handler
+from rehydrate import (
+    Executor,
+    Workflow,
+    WorkflowBuilder,
+    WorkflowContext,
+    WorkflowExecutor,
+    executor,
+    handler,
+    response_handler,
+)
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,17 @@ from rehydrate.testing.store_contract import CommitMaker
 from tests.stores.raw import CLOCK, use
 
 
-def threads() -> list[threading.Thread]:
-    return [thread for thread in threading.enumerate() if thread.name.startswith("rehydrate ")]
+def threads(*names: str) -> list[threading.Thread]:
+    """Return the living threads of files of these names."""
+    wanted = {f"rehydrate {name}" for name in names}
+    return [thread for thread in threading.enumerate() if thread.name in wanted]
+
+
+def end(*names: str) -> None:
+    """Wait until these threads, which were told to end, have ended."""
+    for thread in threads(*names):
+        thread.join(5)
+    assert threads(*names) == []
 
 
 def transactions(wal: Path) -> int:
@@ -51,43 +60,39 @@ def test_waiting_commits_share_a_transaction(tmp_path: Path) -> None:
 
 def test_store_objects_of_a_file_share_a_thread(tmp_path: Path) -> None:
     """However many store objects there are for a file, and by whatever path, one thread serves them."""
-    path = tmp_path / "runs.db"
+    path = tmp_path / "shared.db"
     (tmp_path / "link").symlink_to(tmp_path)
 
     async def main() -> None:
-        stores = [SqliteCheckpointStorage(place) for place in (path, str(path), tmp_path / "link" / "runs.db")]
+        stores = [SqliteCheckpointStorage(place) for place in (path, str(path), tmp_path / "link" / "shared.db")]
         for store in stores:
             assert await store.head("run") is None
-        assert len(threads()) == 1
+        assert len(threads("shared.db", "other.db")) == 1
         await stores[0].close()
         await stores[1].close()
         assert await stores[2].head("run") is None
         other = SqliteCheckpointStorage(tmp_path / "other.db")
         await other.head("run")
-        assert len(threads()) == 2
+        assert len(threads("shared.db", "other.db")) == 2
         await other.close()
         await stores[2].close()
 
     asyncio.run(main())
-    for thread in threads():
-        thread.join(5)
-    assert threads() == []
-    assert not (tmp_path / "runs.db-wal").exists()
+    end("shared.db", "other.db")
+    assert not (tmp_path / "shared.db-wal").exists()
 
 
 def test_a_store_that_is_dropped_ends_its_thread(tmp_path: Path) -> None:
     """A store object that nobody closed frees file and thread when it is collected."""
 
     async def main() -> None:
-        await SqliteCheckpointStorage(tmp_path / "runs.db", clock=CLOCK).commit(CommitMaker().claim())
+        await SqliteCheckpointStorage(tmp_path / "dropped.db", clock=CLOCK).commit(CommitMaker().claim())
 
     asyncio.run(main())
     gc.collect()
-    for thread in threads():
-        thread.join(5)
-    assert threads() == []
-    assert not (tmp_path / "runs.db-wal").exists()
-    assert list((tmp_path / "runs.db.owners").glob("*.owner")) == []
+    end("dropped.db")
+    assert not (tmp_path / "dropped.db-wal").exists()
+    assert list((tmp_path / "dropped.db.owners").glob("*.owner")) == []
 
 
 def test_closing_and_opening_at_once_loses_nothing(tmp_path: Path) -> None:
@@ -138,6 +143,38 @@ def test_the_end_of_a_process_finishes_what_is_on_its_way(tmp_path: Path) -> Non
     stored = use(path, lambda store: store.load(Latest("run")))
     assert stored is not None
     assert (stored.records, stored.head.alive) == ({"k": b"on its way"}, False)
+
+
+FORKED = """
+import asyncio, os, sys
+from rehydrate.stores.sqlite import SqliteCheckpointStorage
+from rehydrate.testing.store_contract import CommitMaker, ManualClock
+
+store = SqliteCheckpointStorage(sys.argv[1], clock=ManualClock())
+asyncio.run(store.commit(CommitMaker().claim({"k": b"v"})))
+to_parent, to_child = os.pipe(), os.pipe()
+child = os.fork()
+if child == 0:
+    maker = CommitMaker("child", owner="child")
+    asyncio.run(store.commit(maker.claim({"k": b"first"})))
+    os.write(to_parent[1], b"x")
+    os.read(to_child[0], 1)
+    asyncio.run(store.commit(maker.step({"k": b"second"})))
+    os._exit(0)
+os.read(to_parent[0], 1)
+asyncio.run(store.close())
+os.write(to_child[1], b"x")
+os.waitpid(child, 0)
+"""
+
+
+def test_a_parent_that_closes_takes_nothing_from_its_child(tmp_path: Path) -> None:
+    """A parent that closes its connection counts a forked child's as another one and leaves the WAL to it."""
+    path = tmp_path / "runs.db"
+    subprocess.run([sys.executable, "-c", FORKED, str(path)], check=True)
+    stored = use(path, lambda store: store.load(Latest("child")))
+    assert stored is not None
+    assert (stored.header.seq, stored.records) == (1, {"k": b"second"})
 
 
 def test_an_error_in_a_call_reaches_its_caller(tmp_path: Path) -> None:

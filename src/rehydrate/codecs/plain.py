@@ -21,7 +21,7 @@ from . import format as codes
 from .bounds import check_bounds
 from .layouts import State
 from .models import EXTRA
-from .reader import DAMAGE
+from .reader import DAMAGE, checked_array, checked_map
 from .scalars import READERS
 
 
@@ -45,9 +45,11 @@ class _Ready:
 
 
 def _extension(code: int, data: memoryview) -> _Ready:
-    show = _NESTING.get(code)
+    if code == codes.OBJECT:
+        return _Ready(_object(cast("State", _decode(checked_map(data)))))
+    show = _LISTS.get(code)
     if show is not None:
-        return _Ready(show(_decode(data)))
+        return _Ready(show(cast("list[Plain]", _shown(_decode(checked_array(data))))))
     payload = bytes(data)
     if code == codes.TEXT:
         return _Ready(payload.decode("utf-8", "surrogatepass").encode("utf-8", "backslashreplace").decode())
@@ -83,10 +85,7 @@ def _escaped(key: str) -> str:
     return f"${key}" if key.startswith("$") else key
 
 
-def _object(value: object) -> Plain:
-    if not isinstance(value, dict):
-        raise ValueError("an object has no fields")
-    fields = cast("State", value)
+def _object(fields: State) -> Plain:
     name = fields.pop(codes.TYPE_KEY, None)
     shown: dict[str, Plain] = {"$type": str(name)}
     if isinstance(name, list):
@@ -101,33 +100,29 @@ def _object(value: object) -> Plain:
     return shown
 
 
-def _listed(value: object) -> Plain:
-    if not isinstance(value, list):
-        raise ValueError("a container has no elements")
-    return _shown(cast("list[object]", value))
-
-
-def _deque(value: object) -> Plain:
-    _, *items = cast("list[Plain]", _listed(value))
+def _without_limit(parts: list[Plain]) -> Plain:
+    _, *items = parts
     return items
 
 
-def _pairs(value: object) -> Plain:
-    parts = cast("list[Plain]", _listed(value))
+def _pairs(parts: list[Plain]) -> Plain:
     items = [[key, item] for key, item in zip(parts[::2], parts[1::2], strict=True)]
     return {"$type": "dict", "items": cast("Plain", items)}
+
+
+def _as_list(items: list[Plain]) -> Plain:
+    return items
 
 
 def _base64(name: str, value: bytes) -> Plain:
     return {"$type": name, "base64": base64.b64encode(value).decode()}
 
 
-_NESTING: Final[dict[int, Callable[[object], Plain]]] = {
-    codes.OBJECT: _object,
-    codes.TUPLE: _listed,
-    codes.SET: _listed,
-    codes.FROZENSET: _listed,
-    codes.DEQUE: _deque,
+_LISTS: Final[dict[int, Callable[[list[Plain]], Plain]]] = {
+    codes.TUPLE: _as_list,
+    codes.SET: _as_list,
+    codes.FROZENSET: _as_list,
+    codes.DEQUE: _without_limit,
     codes.DICT: _pairs,
 }
 _decode: Final = msgspec.msgpack.Decoder(ext_hook=_extension).decode

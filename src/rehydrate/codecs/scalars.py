@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 from decimal import Decimal
-from pathlib import PosixPath, PurePosixPath, PureWindowsPath, WindowsPath
+from pathlib import PosixPath, PurePath, PurePosixPath, PureWindowsPath, WindowsPath
 from typing import Final, TypeAlias
 from uuid import UUID, SafeUUID
 from zoneinfo import ZoneInfo
@@ -138,9 +138,16 @@ def _read_uuid(payload: bytes) -> UUID:
     return UUID(bytes=payload[:16], is_safe=_SAFE[payload[16]] if len(payload) == 17 else SafeUUID.unknown)
 
 
-def _path_payload(index: int) -> Callable[[object], bytes]:
+def _path_payload(index: int) -> Callable[[PurePath], bytes]:
     flavour = index.to_bytes(1, "big")
-    return lambda value: flavour + text_payload(str(value))
+
+    def payload(value: PurePath) -> bytes:
+        text = str(value)
+        if type(value)(text) != value:  # some odd network paths of Windows
+            raise Refusal("its text is that of another path")
+        return flavour + text_payload(text)
+
+    return payload
 
 
 def _read_path(payload: bytes) -> object:

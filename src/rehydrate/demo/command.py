@@ -21,7 +21,7 @@ from rehydrate.demo.audit import Audit, open_store
 from rehydrate.demo.check import check, ran_again
 from rehydrate.demo.demonstration import demonstrate
 from rehydrate.demo.environment import RUNNING, AuditInputError, site_directories
-from rehydrate.demo.journal import read_journal
+from rehydrate.demo.journal import open_journal, read_journal
 from rehydrate.demo.messages import AuditRequest, LicenceQuestion
 from rehydrate.demo.prompt import ask_person
 from rehydrate.demo.report import AuditReport, render
@@ -157,6 +157,8 @@ def _checked_input(options: Options) -> Answers:
             read_requirements(Path(path))
         else:
             site_directories(path)
+    if options.journal:
+        open_journal(options.journal)
     return read_answers(Path(options.answers)) if options.answers else Answers({})
 
 

@@ -105,7 +105,7 @@ def _command(place: _Place, *words: str) -> list[str]:
 
 
 def _run_until_killed(command: Sequence[str], kill_at: KillPoint) -> bool:
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, bufsize=1) as child:  # noqa: S603
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, bufsize=1) as child:  # noqa: S603  (our own command)
         at_work = _watch(child, kill_at)
         child.kill()
         code = child.wait()
@@ -126,7 +126,7 @@ def _watch(child: subprocess.Popen[str], kill_at: KillPoint) -> str:
 
 
 def _run_to_its_end(command: Sequence[str]) -> int:
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, bufsize=1) as child:  # noqa: S603
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, bufsize=1) as child:  # noqa: S603  (our own command)
         for _ in _lines(child):
             pass
         return child.wait()

@@ -6,15 +6,16 @@ reads it.
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Any
 
-__all__ = ["Entry", "Happened", "note", "read_journal"]
+import msgspec
+
+from rehydrate.demo.environment import AuditInputError
+
+__all__ = ["Entry", "Happened", "note", "open_journal", "read_journal"]
 
 
 class Happened(Enum):
@@ -39,23 +40,32 @@ def note(path: str | None, happened: Happened, key: str, request_id: str = "") -
     """Append one line; nothing where there is no journal."""
     if path is None:
         return
-    line = json.dumps({"happened": happened.value, "key": key, "process": os.getpid(), "request_id": request_id})
+    line = msgspec.json.encode(Entry(happened, key, os.getpid(), request_id))
     # One write to a file opened for appending: lines of two processes, or of a killed one, never mix.
     with Path(path).open("ab", buffering=0) as file:
-        file.write(f"{line}\n".encode())
+        file.write(line + b"\n")
+
+
+def open_journal(path: str) -> None:
+    """Make sure that lines can be appended.
+
+    Raises `AuditInputError`.
+    """
+    try:
+        Path(path).open("ab").close()
+    except OSError as error:
+        raise AuditInputError(f"{path}: {error.strerror or error}") from error
 
 
 def read_journal(path: str) -> tuple[Entry, ...]:
-    """Read a journal; a line that was cut by a kill counts for nothing."""
+    """Read a journal; a line that was cut by a kill counts for nothing.
+
+    Raises `AuditInputError` if the file is something else.
+    """
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        lines = Path(path).read_bytes().splitlines(keepends=True)
+        return tuple(msgspec.json.decode(line, type=Entry) for line in lines if line.endswith(b"\n"))
     except FileNotFoundError:
         return ()
-    return tuple(_entries(text.splitlines(keepends=True)))
-
-
-def _entries(lines: Iterable[str]) -> Iterable[Entry]:
-    for line in lines:
-        if line.endswith("\n"):
-            raw: dict[str, Any] = json.loads(line)
-            yield Entry(Happened(raw["happened"]), str(raw["key"]), int(raw["process"]), str(raw["request_id"]))
+    except (OSError, msgspec.MsgspecError) as error:
+        raise AuditInputError(f"{path}: no journal of an audit: {error}") from error

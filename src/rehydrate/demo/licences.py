@@ -84,7 +84,8 @@ def classify(distribution: Distribution) -> Verdict | Undecided:
     key, name, version, source = distribution.key, distribution.name, distribution.version, distribution.source
     if found.reasons:
         return Undecided(key, name, version, source, distribution.location, found.reasons, evidence)
-    return Verdict(key, name, version, source, found.licence, found.family, DecidedBy.METADATA, found.flags, evidence)
+    flags = (*found.flags, *_not_understood(claims))
+    return Verdict(key, name, version, source, found.licence, found.family, DecidedBy.METADATA, flags, evidence)
 
 
 def _conclude(claims: tuple[Claim, ...]) -> _Finding:
@@ -111,6 +112,12 @@ def _conclude(claims: tuple[Claim, ...]) -> _Finding:
     if reasons:
         return _Finding(reasons=reasons)
     return _named(confirmed, expression, flags)
+
+
+def _not_understood(claims: tuple[Claim, ...]) -> tuple[str, ...]:
+    """Note what people wrote in free text: it can be the very exception that matters."""
+    unread = (claim for claim in claims if claim.kind is ClaimKind.FIELD and not claim.slots)
+    return tuple(f"{_saying(claim)}, which is not understood" for claim in unread)
 
 
 def _from_texts_alone(texts: list[Claim]) -> _Finding:

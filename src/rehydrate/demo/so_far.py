@@ -6,7 +6,7 @@ Rows come without their evidence, which the report does not show.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import cast
 
 from rehydrate import WorkflowCheckpoint
 from rehydrate.demo.environment import Finding, FindingKind, Missing
@@ -16,39 +16,41 @@ from rehydrate.demo.report import AuditReport, Sighting
 
 __all__ = ["report_so_far"]
 
-Plain = dict[str, Any]
+Plain = Mapping[str, object]
 """One object of the state in plain values; members of an Enum are objects with a `name`."""
 
 
 def report_so_far(checkpoint: WorkflowCheckpoint, waiting: tuple[Undecided, ...]) -> AuditReport:
     """Return what a run has found up to a checkpoint; `waiting` are the distributions that it asks about."""
-    state = cast("Mapping[str, list[Any]]", checkpoint.state)
+    state = cast("Mapping[str, list[Plain]]", checkpoint.state)
     return AuditReport(
-        sources=tuple(state.get("sources", [])),
-        sightings=tuple(Sighting(each["key"], each["source"]) for each in state.get("sightings", [])),
-        rows=tuple(_verdict(each) for each in state.get("rows", [])),
+        sources=tuple(map(str, state.get("sources", []))),
+        sightings=tuple(Sighting(*_texts(each, "key", "source")) for each in state.get("sightings", [])),
+        rows=tuple(map(_verdict, state.get("rows", []))),
         waiting=waiting,
-        missing=tuple(_missing(each) for each in state.get("missing", [])),
-        findings=tuple(_finding(each) for each in state.get("findings", [])),
+        missing=tuple(
+            Missing(*_texts(each, "name", "requirement", "reason", "source")) for each in state.get("missing", [])
+        ),
+        findings=tuple(map(_finding, state.get("findings", []))),
     )
 
 
 def _verdict(plain: Plain) -> Verdict:
     return Verdict(
-        key=plain["key"],
-        name=plain["name"],
-        version=plain["version"],
-        source=plain["source"],
-        licence=plain["licence"],
-        family=Family[plain["family"]["name"]],
-        decided_by=DecidedBy[plain["decided_by"]["name"]],
-        flags=tuple(plain["flags"]),
+        *_texts(plain, "key", "name", "version", "source", "licence"),
+        family=Family[_member(plain["family"])],
+        decided_by=DecidedBy[_member(plain["decided_by"])],
+        flags=tuple(cast("list[str]", plain["flags"])),
     )
 
 
-def _missing(plain: Plain) -> Missing:
-    return Missing(plain["name"], plain["requirement"], plain["reason"], plain["source"])
-
-
 def _finding(plain: Plain) -> Finding:
-    return Finding(FindingKind[plain["kind"]["name"]], plain["subject"], plain["detail"], plain["source"])
+    return Finding(FindingKind[_member(plain["kind"])], *_texts(plain, "subject", "detail", "source"))
+
+
+def _texts(plain: Plain, *names: str) -> tuple[str, ...]:
+    return tuple(str(plain[name]) for name in names)
+
+
+def _member(value: object) -> str:
+    return str(cast("Plain", value)["name"])

@@ -7,8 +7,7 @@ licences is done elsewhere.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Any, Final, Never
+from typing import Final, Never
 
 from rehydrate import (
     CheckpointStorage,
@@ -39,7 +38,7 @@ from rehydrate.demo.messages import AuditRequest, LicenceQuestion, Progress, Pro
 from rehydrate.demo.report import AuditReport, Sighting
 from rehydrate.demo.sources import read_source
 
-__all__ = ["audit_workflow", "report_from"]
+__all__ = ["audit_workflow"]
 
 _REDUCERS: Final = {
     "sources": extend,
@@ -169,17 +168,21 @@ class Collect(Executor):
     async def _report_if(self, complete: bool, ctx: WorkflowContext[Never, AuditReport]) -> None:
         # Counted by the callers, since reading all rows for each new one would cost the square of their number.
         if complete:
-            await ctx.yield_output(report_from(lambda key: ctx.get_state(key, [])))
+            await ctx.yield_output(_report(ctx))
 
 
-def report_from(state: Callable[[str], list[Any]]) -> AuditReport:
-    """Make the report of what the state of a run holds; `state` gives the list under a key."""
+def _report(ctx: WorkflowContext[Never, AuditReport]) -> AuditReport:
+    sources: list[str] = ctx.get_state("sources", [])
+    sightings: list[Sighting] = ctx.get_state("sightings", [])
+    rows: list[Verdict] = ctx.get_state("rows", [])
+    missing: list[Missing] = ctx.get_state("missing", [])
+    findings: list[Finding] = ctx.get_state("findings", [])
     return AuditReport(
-        sources=tuple(state("sources")),
-        sightings=tuple(state("sightings")),
-        rows=tuple(state("rows")),
-        missing=tuple(state("missing")),
-        findings=tuple(state("findings")),
+        sources=tuple(sources),
+        sightings=tuple(sightings),
+        rows=tuple(rows),
+        missing=tuple(missing),
+        findings=tuple(findings),
     )
 
 

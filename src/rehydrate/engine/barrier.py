@@ -81,7 +81,7 @@ class Barrier:
         self.superstep = self.plan.step.superstep
         self.scope = cast("ScopeRecord", self.draft.scope(path))
         self.arrivals: list[Arrival] = []
-        self.done: list[tuple[Delivery, DoneRecord]] = []
+        self.done: dict[str, list[tuple[Delivery, DoneRecord]]] = {}
         self.resting: dict[str, list[tuple[int, str]]] = {}
         if self.draft.has(path, "rest"):
             for segment, _ in self.draft.items(path, "rest"):
@@ -104,10 +104,10 @@ class Barrier:
             apply_writes(self.draft, self.path, writes, merged)
         if self.draft.totals["inbox"]:
             self._take_inbox()
-        for delivery, done in self.done:
-            self._take_invocation(delivery, done)
-        if self.resting:
-            for executor in executors:
+        for executor in executors:
+            for delivery, done in self.done.get(executor, ()):
+                self._take_invocation(delivery, done)
+            if executor in self.resting:
                 self._take_scopes(executor)
         self.change.events.append(SuperstepCompleted(path=self.path, superstep=self.superstep))
         if self.draft.totals["join"]:
@@ -126,10 +126,11 @@ class Barrier:
         """Gather the finished invocations in canonical order, and return what they wrote."""
         writes: Writes = {}
         for executor in executors:
+            finished = self.done[executor] = []
             for delivery in self.plan.chains.get(executor, ()):
                 name = invocation_name(executor, delivery.activation)
                 done = cast("DoneRecord", self.draft.get(self.path, "done", name))
-                self.done.append((delivery, done))
+                finished.append((delivery, done))
                 for effect in done.effects:
                     if isinstance(effect, SetState | UpdateState):
                         write = Write(executor, delivery.activation, effect)
@@ -188,15 +189,7 @@ class Barrier:
         match effect:
             case Send():
                 if not effect.routes:
-                    self.change.events.append(
-                        MessageDropped(
-                            path=self.path,
-                            executor_id=delivery.executor,
-                            superstep=self.superstep,
-                            activation=delivery.activation,
-                            type=effect.value.type,
-                        )
-                    )
+                    self._drop(delivery.executor, delivery.activation, effect.value)
                 for route in effect.routes or ():
                     self._send(effect.value, route, delivery.trail)
             case Output():
@@ -207,6 +200,18 @@ class Barrier:
                 pass
             case _:
                 assert_never(effect)
+
+    def _drop(self, executor: str, activation: int, value: Sealed) -> None:
+        """Tell of a message that every condition declined."""
+        self.change.events.append(
+            MessageDropped(
+                path=self.path,
+                executor_id=executor,
+                superstep=self.superstep,
+                activation=activation,
+                type=value.type,
+            )
+        )
 
     def _send(self, value: Sealed, route: Route, trail: Trail) -> None:
         edge = self.graph.edges[route.edge]
@@ -273,6 +278,8 @@ class Barrier:
                 self._yield(item.value, item.routes, executor)
                 self.draft.remove(child, "outbox", name)
                 continue
+            if not item.routes:
+                self._drop(executor, scope_of(slot(child)[1])[1], item.value)
             now = [r for r in item.routes if finished or self.graph.edges[r.edge].forward_when == "rest"]
             for route in now:
                 self._send(item.value, route, trail)

@@ -45,8 +45,9 @@ def _name(change: Change, path: str) -> list[str]:
     parent, segment = slot(path)
     step = cast("StepRecord | None", draft.get(parent, "step", segment))
     found = [f"{path}/{d.executor}#{d.activation}".lstrip("/") for d in step.deliveries] if step else []
-    found += [f"{path}: outbox {name}".lstrip(": ") for name, _ in draft.items(path, "outbox")]
-    found += [f"{path}: inbox {name}".lstrip(": ") for name, _ in draft.items(path, "inbox")]
+    for kind in ("outbox", "inbox"):
+        names = sorted((name for name, _ in draft.items(path, kind)), key=int)
+        found += [f"{path}: {kind} {name}".lstrip(": ") for name in names]
     return found
 
 

@@ -44,8 +44,8 @@ def scopes(run: Run, path: str = "") -> Iterator[str]:
         yield from scopes(run, join_slot(path, segment))
 
 
-def open_requests(run: Run) -> list[OpenedRequest]:
-    """Return the open requests by path and name."""
+def open_requests(run: Run, place: str = "") -> list[OpenedRequest]:
+    """Return the open requests by path and name; `place` is where the records stand in the whole run, for a view."""
     if not run.totals["request"]:
         return []
     birth = birth_of(run)
@@ -53,7 +53,8 @@ def open_requests(run: Run) -> list[OpenedRequest]:
     for path in scopes(run):
         for name in sorted(run.table(path, "request"), key=order_key):
             record = cast("RequestRecord", run.get(path, "request", name))
-            found.append(OpenedRequest(path, name, outer_id(birth, f"{path}/{name}"), record))
+            whole = f"{place}/{path}" if place and path else place or path
+            found.append(OpenedRequest(path, name, outer_id(birth, f"{whole}/{name}"), record))
     return found
 
 

@@ -9,7 +9,7 @@ from typing import Final, cast
 
 import msgspec
 
-from rehydrate.ids import child_path, join_slot, slot
+from rehydrate.ids import child_path, join_slot, order_key, slot
 from rehydrate.model.events import ScopeStarted, SuperstepStarted
 from rehydrate.model.records import (
     CounterRecord,
@@ -149,7 +149,7 @@ def stepping_scopes(change: Change, path: str = "") -> list[str]:
     if change.draft.step(path) is None:
         return []
     found = [path]
-    for segment, _ in change.draft.items(path, "step"):
+    for segment in sorted((name for name, _ in change.draft.items(path, "step")), key=order_key):
         found += stepping_scopes(change, join_slot(path, segment))
     return found
 
@@ -157,6 +157,6 @@ def stepping_scopes(change: Change, path: str = "") -> list[str]:
 def all_scopes(change: Change, path: str = "") -> list[str]:
     """Return every live scope, parents first."""
     found = [path]
-    for segment, _ in change.draft.items(path, "scope"):
+    for segment in sorted((name for name, _ in change.draft.items(path, "scope")), key=order_key):
         found += all_scopes(change, join_slot(path, segment))
     return found

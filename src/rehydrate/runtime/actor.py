@@ -14,7 +14,7 @@ from rehydrate.engine.inputs import CancelAsked, Input, InvocationFinished, Turn
 from rehydrate.engine.run import Run
 from rehydrate.engine.transition import Step, transition
 from rehydrate.errors import CaptureError, CommitConflictError, RehydrateError, SaveFailedError, StreamStateError
-from rehydrate.model.checkpoint import Status
+from rehydrate.model.checkpoint import Header, Status
 from rehydrate.model.events import Event
 from rehydrate.model.records import DoneRecord, Key, Record
 
@@ -70,6 +70,7 @@ class Actor:
         self._heart: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[None] | None = None
         self._savers: list[asyncio.Future[None]] = []
+        self._copies: list[asyncio.Future[tuple[Header, Run]]] = []
 
     def is_driving(self) -> bool:
         """Tell whether this actor still drives its run; one whose event loop is gone does not."""
@@ -103,15 +104,15 @@ class Actor:
         self.post(item)
         await saved
 
-    async def save_now(self) -> None:
-        """Save what has gathered. Raises `CaptureError` where this run has no store or does not run."""
-        if self.saver is None or self.ended:
-            raise CaptureError("this run saves nothing now", "Give it a store, and call while the turn runs.")
-        saved: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._savers.append(saved)
+    async def save_now(self) -> tuple[Header, Run]:
+        """Save what has gathered and return it. Raises `CaptureError` where this run has no store or does not run."""
+        if self.saver is None or self.ended or self.ending is not None:
+            raise CaptureError("this run saves nothing now.", "Give it a store, and call while the turn runs.")
+        saved: asyncio.Future[tuple[Header, Run]] = asyncio.get_running_loop().create_future()
+        self._copies.append(saved)
         self._urgent = True
         self._wake()
-        await saved
+        return await saved
 
     def cancel(self) -> None:
         """Ask the run to stop at what it has."""
@@ -141,9 +142,9 @@ class Actor:
                     timer.cancel()
             self.crew.stop("was stopped with its run")
             self.channel.close()
-            for saved in self._savers:
-                if not saved.done():
-                    saved.set_exception(StreamStateError("the turn ended first.", "Answer with run(responses=...)."))
+            for waiting in (*self._savers, *self._copies):
+                if not waiting.done():
+                    waiting.set_exception(StreamStateError("the turn ended first.", "Answer with run(responses=...)."))
 
     async def _loop(self) -> None:
         while True:
@@ -174,7 +175,7 @@ class Actor:
         self._waker = None
 
     def _apply(self, step: Step) -> None:
-        """Make a step real in memory and sort its commands into those that wait for the commit and those that do not."""
+        """Make a step real in memory, and obey or keep its commands by whether they wait for the commit."""
         self.run.apply(step.delta)
         self.applied += 1
         if self.saver is not None:
@@ -218,8 +219,13 @@ class Actor:
         if self.saver is None:
             if ending is not None:
                 self.ledger.next_header(self.run, ending.status, self._unsaved, 0)
-        elif self.each_step or ending is not None or self.saver.lease.claim:
-            await self._save(self.saver, delta, ending)
+        elif self.each_step or ending is not None or self.saver.lease.claim or self._copies:
+            copies, self._copies = self._copies, []
+            copy = self.run.copy() if copies else None
+            header = await self._save(self.saver, delta, ending)
+            for waiting in copies:
+                if copy is not None and not waiting.done():
+                    waiting.set_result((header, copy))
         else:
             self._delta = {**delta, **self._delta}
         self.channel.publish(events)
@@ -232,11 +238,11 @@ class Actor:
         if ending is not None:
             self.ended = True
 
-    async def _save(self, saver: Saver, delta: dict[Key, Record | None], ending: EndRun | None) -> None:
+    async def _save(self, saver: Saver, delta: dict[Key, Record | None], ending: EndRun | None) -> Header:
         status = Status.RUNNING if ending is None else ending.status
         unsaved, self._unsaved = self._unsaved, 0
         try:
-            await saver.save(self.run, delta, status, unsaved, ends=ending is not None)
+            return await saver.save(self.run, delta, status, unsaved, ends=ending is not None)
         except (CommitConflictError, asyncio.CancelledError):
             raise
         except Exception as error:  # a store of any make

@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from rehydrate.codecs import ValueCodec
 from rehydrate.engine.inputs import OnPending, OnUnfinished
@@ -95,6 +95,7 @@ class Call:
 
     def check(self) -> Row:
         """Return the row, after everything that can be checked without loading. Raises `CallError`s."""
+        self._check_kinds()
         row = self.row
         if self.run_id is not None:
             check_id(self.run_id, "run id")
@@ -114,6 +115,15 @@ class Call:
         if self.fork and self.is_latest and self.run_id is None:
             raise WrongCallError('fork=True with "latest" needs the source\'s run_id.', "Pass run_id= of the source.")
         return row
+
+    def _check_kinds(self) -> None:
+        given = cast("object", self.checkpoint)
+        if not isinstance(given, str | WorkflowCheckpoint | WorkflowRunResult | None):
+            raise WrongCallError(
+                f"checkpoint is a {type(given).__name__}.", 'Pass an id, a checkpoint, a result, or "latest".'
+            )
+        if not isinstance(cast("object", self.resources), Mapping):
+            raise WrongCallError("resources is no mapping.", 'Pass resources={"name": object}.')
 
     def _check_choices(self) -> None:
         for name, value, choices in (
@@ -158,7 +168,7 @@ class Call:
 
 @dataclass(frozen=True)
 class SealedCall:
-    """A call's input in bytes, and the digest by which the same call again is known."""
+    """A call's input in bytes, and the digest by which the same call again is known. The message is not yet checked."""
 
     message: Sealed | None
     run_args: Sealed | None
@@ -167,9 +177,9 @@ class SealedCall:
 
 def seal_call(call: Call, codec: ValueCodec, graph: Definition) -> SealedCall:
     """Seal what a call brings. Raises `NotStorableError`."""
-    message = None if call.message is None else codec.seal(call.message)
+    message = None if call.message is None else _seal_input(codec, call.message)
     run_args = None if call.run_args is None else codec.seal(call.run_args)
-    answers = [(request_id, _seal_answer(codec, call.responses[request_id])) for request_id in sorted(call.responses)]
+    answers = [(request_id, _seal_input(codec, call.responses[request_id])) for request_id in sorted(call.responses)]
     digest = hashlib.sha256()
     facts: list[tuple[str, bytes]] = [("workflow", graph.name.encode())]
     if message is not None:
@@ -189,8 +199,8 @@ def seal_call(call: Call, codec: ValueCodec, graph: Definition) -> SealedCall:
     return SealedCall(message, run_args, digest.hexdigest())
 
 
-def _seal_answer(codec: ValueCodec, value: object) -> Sealed:
-    """Seal an answer for the digest; one that cannot be stored fits no request and is refused when it is checked."""
+def _seal_input(codec: ValueCodec, value: object) -> Sealed:
+    """Seal a message or an answer for the digest; one that cannot be stored is refused at its own step, later."""
     try:
         return codec.seal(value)
     except NotStorableError:

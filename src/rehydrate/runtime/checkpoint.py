@@ -39,8 +39,9 @@ from .subtree import grafted, subtree, without
 class WorkflowCheckpoint:
     """A run at one commit. `records` are its live records; reading them changes nothing."""
 
-    def __init__(self, header: Header, records: Run, digests: dict[str, int] | None = None) -> None:
+    def __init__(self, header: Header, records: Run, digests: dict[str, int] | None = None, *, place: str = "") -> None:
         self.header = header
+        self._place = place
         self.records = records
         #: Each record's digest, where the checkpoint was read from bytes.
         self.digests: dict[str, int] | None = digests
@@ -96,7 +97,7 @@ class WorkflowCheckpoint:
     @cached_property
     def pending_request_ids(self) -> tuple[str, ...]:
         """The ids of the open requests at every depth."""
-        return tuple(opened.request_id for opened in reading.open_requests(self.records))
+        return tuple(opened.request_id for opened in reading.open_requests(self.records, self._place))
 
     @cached_property
     def executor_states(self) -> Mapping[str, Mapping[str, object]]:
@@ -119,7 +120,7 @@ class WorkflowCheckpoint:
         """Return a scope of the root as a checkpoint of its own."""
         records = subtree(self.records, join_slot("", segment))
         header = msgspec.structs.replace(self.header, pending=records.totals["request"], records=0, digest=bytes(32))
-        return WorkflowCheckpoint(header, records)
+        return WorkflowCheckpoint(header, records, place=join_slot(self._place, segment))
 
     def encoded(self) -> tuple[Header, dict[str, bytes]]:
         """Return the header, with the record sum, and every record's bytes, as a store keeps them."""

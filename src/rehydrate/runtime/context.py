@@ -69,8 +69,8 @@ class InvocationContext(WorkflowContext[Any, Any]):
     """See `WorkflowContext`; `sends` and `yields` are what the handler declared."""
 
     __slots__ = (
-        "_around", "_asked", "_chain", "_closed", "_graph", "_outlet", "_own", "_start", "_where", "effects", "executor",
-        "messages", "sends", "yields",
+        "_around", "_asked", "_chain", "_closed", "_graph", "_outlet", "_own", "_start", "_where", "effects",
+        "executor", "messages", "sends", "yields",
     )  # fmt: skip
 
     def __init__(

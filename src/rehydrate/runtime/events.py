@@ -6,6 +6,7 @@ A channel has one reader at most. It holds no run state; what it drops or keeps 
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections import deque
 from collections.abc import Sequence
 
@@ -34,6 +35,8 @@ class Channel:
         self._reader: asyncio.Future[None] | None = None
         self._writer: asyncio.Future[None] | None = None
         self._ignored = False
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
 
     def publish(self, events: Sequence[Event]) -> None:
         """Take committed events; they get the run's next numbers."""
@@ -48,6 +51,9 @@ class Channel:
 
     def live(self, event: Event) -> None:
         """Take a live event, unless the reader is too far behind."""
+        if threading.get_ident() != self._thread:
+            self._loop.call_soon_threadsafe(self.live, event)
+            return
         if self.closed:
             return
         if self.streaming and len(self._waiting) >= BUFFER:
@@ -84,9 +90,9 @@ class Channel:
         self._waiting.clear()
         self._wake_writer()
 
-    def ignore_later(self, loop: asyncio.AbstractEventLoop) -> None:
+    def ignore_later(self) -> None:
         """Read the rest away, asked from another thread."""
-        loop.call_soon_threadsafe(self.ignore)
+        self._loop.call_soon_threadsafe(self.ignore)
 
     def _wake_writer(self) -> None:
         if self._writer is not None and not self._writer.done():

@@ -164,6 +164,10 @@ class Finder:
                 raise CheckpointNotFoundError(base)
             head = await store.head(given.run_id)
             if head is not None and not self.call.fork:
+                newest = await load(store, Latest(given.run_id))
+                imported = restored(newest.header, newest.records)
+                if self.is_same(imported, base_counts=True) and imported.status not in RESTING:
+                    return Found(imported, newest.head, same=True)
                 raise ForeignCheckpointError(base, "another store", f"run {given.run_id!r} of this one")
             return Found(given, None)
         checkpoint = restored(stored.header, stored.records)

@@ -14,7 +14,7 @@ from rehydrate.codecs import ValueCodec
 from rehydrate.engine.commands import StartInvocation
 from rehydrate.engine.inputs import InvocationBroken, InvocationFinished
 from rehydrate.engine.run import Run
-from rehydrate.errors import NoHandlerError, PredicateError, SaveHookError
+from rehydrate.errors import NoHandlerError, NotStorableError, PredicateError, SaveHookError
 from rehydrate.graph.executor import Executor
 from rehydrate.graph.handlers import HandlerSpec, ResponseHandlerSpec
 from rehydrate.model.effects import Effect, Failure, FailureKind, Output, Send
@@ -23,6 +23,7 @@ from rehydrate.model.sealed import Listed, Sealed
 
 from .context import InvocationContext, Surroundings
 from .state_view import ChainWrites
+from .threads import in_thread
 
 
 def open_payload(codec: ValueCodec, payload: Payload) -> object:
@@ -45,7 +46,10 @@ class Invocation:
         self.context: InvocationContext | None = None
 
     async def run(self) -> tuple[InvocationFinished, PredicateError | None]:
-        """Call the handler and return its effects, routed as far as conditions let it. Raises what the handler raises."""
+        """Call the handler and return its effects, routed, and the error of a condition that raised.
+
+        Raises what the handler raises.
+        """
         delivery = self.start.delivery
         message = open_payload(self.around.codec, self.start.payloads[0])
         if delivery.kind == "answer":
@@ -58,9 +62,14 @@ class Invocation:
         context = self.context = InvocationContext(
             self.around, self.start, self.executor, declared_effects(spec, self.around, self.start), self.chain
         )
-        function = cast("Callable[..., Awaitable[object]]", getattr(self.executor, spec.name))
+        function = cast("Callable[..., object]", getattr(self.executor, spec.name))
+        if spec.takes_context:
+            arguments = (*arguments, context)
         try:
-            returned = await (function(*arguments, context) if spec.takes_context else function(*arguments))
+            if spec.is_async:
+                returned = await cast("Awaitable[object]", function(*arguments))
+            else:
+                returned = await in_thread(function, *arguments)
             if returned is not None:
                 self._take_returned(context, returned)
         finally:
@@ -162,7 +171,10 @@ async def save_instance(codec: ValueCodec, executor: Executor, where: str) -> Se
         raise SaveHookError(
             where, "on_checkpoint_save", f"it returned {type(given).__name__}, not a dict with string keys"
         )
-    return codec.seal(cast("object", given))
+    try:
+        return codec.seal(cast("object", given))
+    except NotStorableError as error:
+        raise SaveHookError(where, "on_checkpoint_save", str(error)) from error
 
 
 async def make_instance(

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import msgspec
+
 from rehydrate.engine import reading
 from rehydrate.engine.inputs import Answer, TurnArrived
 from rehydrate.engine.run import Run, birth_of
@@ -16,12 +18,12 @@ from rehydrate.errors import (
     UnfinishedWorkError,
 )
 from rehydrate.model.checkpoint import RESTING, Head, Header, Latest, Status
-from rehydrate.model.records import RunRecord
+from rehydrate.model.records import Key, Record, RunRecord
 
 from .call import Call, Row, SealedCall, seal_call
 from .checkpoint import WorkflowCheckpoint, restored
 from .checks import check_definition, check_message, check_resources
-from .finding import Finder, Found, check_owner, load
+from .finding import Finder, Found, check_owner, load, turn_of
 from .program import Program
 from .requests import check_answers
 
@@ -54,8 +56,6 @@ class Opening:
         self.codec = program.codec
         self.store = call.store
         self.row = call.check()
-        if call.message is not None:
-            check_message(self.graph, call.message)
         self.sealed: SealedCall = seal_call(call, self.codec, self.graph)
         self.finder = Finder(call, self.row, self.sealed, program)
 
@@ -63,6 +63,7 @@ class Opening:
         """Return what to claim. Raises every error of the call and of restoring."""
         found = await self.finder.by_key() or await self.finder.find()
         if found is None:
+            self._check_message()
             check_resources(self.graph, self.call.resources)
             return self._new_run()
         if found.recorded:
@@ -72,6 +73,12 @@ class Opening:
         if self.call.fork:
             return await self._fork(found)
         return await self._go_on(found)
+
+    def _check_message(self) -> None:
+        """Refuse a message that the start executor does not take, or that cannot be stored."""
+        if self.call.message is not None:
+            check_message(self.graph, self.call.message)
+            self.codec.seal(self.call.message)
 
     def _recorded(self, found: Found) -> Opened:
         """Give back what an earlier call with the same key has recorded."""
@@ -112,6 +119,7 @@ class Opening:
         check_definition(self.graph, checkpoint)
         if self.row is Row.CONTINUE:
             return self._continue(found)
+        self._check_message()
         answers = await self._answers(checkpoint, (birth_of(checkpoint.records),))
         check_resources(self.graph, self.call.resources)
         self._check_policies(checkpoint, answers)
@@ -132,6 +140,7 @@ class Opening:
         if head is not None:
             return await self._forked_before(run_id, head)
         check_definition(self.graph, checkpoint)
+        self._check_message()
         answers = await self._answers(checkpoint, (source,))
         check_resources(self.graph, self.call.resources)
         self._check_policies(checkpoint, answers)
@@ -139,7 +148,11 @@ class Opening:
         record = run.get("", "run", "")
         assert isinstance(record, RunRecord)  # noqa: S101  (every run has one)
         copied = RunRecord(self.program.ids.new_id(), record.workflow, record.version, record.signature, record.legacy)
-        run.apply({("", "run", ""): copied})
+        turn = turn_of(run)
+        delta: dict[Key, Record | None] = {("", "run", ""): copied}
+        if turn is not None:
+            delta[("", "turn", "")] = msgspec.structs.replace(turn, key=None)
+        run.apply(delta)
         arrived = self._arrived(found, answers, continuation=self.row is Row.CONTINUE)
         return Opened(run_id, run, None, None, arrived, imported=True)
 

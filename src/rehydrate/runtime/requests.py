@@ -103,18 +103,21 @@ def pending_requests(run: Run, graph: Definition, codec: ValueCodec) -> tuple[Pe
 
 
 def collect(responses: Responses | None) -> dict[str, object]:
-    """Return answers by request id. Raises `WrongCallError` where one request is answered twice."""
+    """Return answers by request id. Raises `WrongCallError` for another form, or where one is answered twice."""
+    fix = "Pass a list of request.answer(value), or a mapping of request ids to values."
     if responses is None:
         return {}
     if isinstance(responses, Mapping):
-        return dict(cast("Mapping[str, object]", responses))
+        given = dict(cast("Mapping[object, object]", responses))
+        if all(isinstance(key, str) for key in given):
+            return cast("dict[str, object]", given)
+        raise WrongCallError("responses has a key that is no request id.", fix)
+    if isinstance(cast("object", responses), str | bytes) or not isinstance(cast("object", responses), Iterable):
+        raise WrongCallError(f"responses is a {type(responses).__name__}.", fix)
     found: dict[str, object] = {}
     for item in responses:
         if not isinstance(cast("object", item), RequestAnswer):
-            raise WrongCallError(
-                f"responses holds a {type(item).__name__}.",
-                "Pass a list of request.answer(value), or a mapping of request ids to values.",
-            )
+            raise WrongCallError(f"responses holds a {type(item).__name__}.", fix)
         if item.request_id in found:
             raise WrongCallError(f"request {item.request_id!r} is answered twice in one call.", "Answer it once.")
         found[item.request_id] = item.value

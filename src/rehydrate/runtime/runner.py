@@ -7,7 +7,7 @@ anything of a run that its records do not say.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from typing import Literal, TypeAlias, TypedDict, Unpack, overload
+from typing import Final, Literal, TypeAlias, TypedDict, Unpack, get_type_hints, overload
 
 from rehydrate.engine.inputs import OnPending, OnUnfinished
 from rehydrate.engine.run import Run
@@ -47,6 +47,7 @@ class CallOptions(TurnOptions, total=False):
     checkpoint: CheckpointArgument
 
 
+KNOWN_OPTIONS: Final = frozenset(get_type_hints(CallOptions))
 #: Fills in what a call does not say, at its first await.
 Supply: TypeAlias = Callable[[CallOptions], Awaitable[CallOptions]]
 
@@ -80,8 +81,7 @@ class ActorContext(RunnerContext):
 
     async def create_checkpoint(self) -> WorkflowCheckpoint:
         """Save what has gathered and return the run as it then stands."""
-        await self._actor.save_now()
-        return self.create_checkpoint_object()
+        return WorkflowCheckpoint(*await self._actor.save_now())
 
 
 class Runner:
@@ -93,6 +93,7 @@ class Runner:
         self.resumed = False
         self._newest: WorkflowCheckpoint | None = None
         self._context: RunnerContext | None = None
+        self._turn: Turn | None = None
 
     @property
     def context(self) -> RunnerContext:
@@ -135,7 +136,10 @@ class Runner:
         *,
         stream: bool,
     ) -> Coroutine[None, None, WorkflowRunResult] | RunStream:
-        """Run a turn with what `supply` adds to the options, at the first await."""
+        """Run a turn with what `supply` adds to the options at the first await; an unknown one is a `TypeError`."""
+        unknown = sorted(options.keys() - KNOWN_OPTIONS)
+        if unknown:
+            raise TypeError(f"run() got an unexpected keyword argument {unknown[0]!r}")
         if stream:
             return RunStream(lambda: self._begin(supply, message, options, streaming=True), self._settle)
         return self._run(supply, message, options)
@@ -147,9 +151,9 @@ class Runner:
             result = await turn.finish()
         except RunFailedError as error:
             if isinstance(error.result, WorkflowRunResult):
-                self._settle(error.result)
+                self._settle(turn, error.result)
             raise
-        self._settle(result)
+        self._settle(turn, result)
         return result
 
     async def _begin(
@@ -161,13 +165,15 @@ class Runner:
         streaming: bool,
     ) -> Turn:
         call = self._call(message, await supply(options))
-        turn = await begin(self.program, call, streaming=streaming)
+        turn = self._turn = await begin(self.program, call, streaming=streaming)
         if turn.actor is not None:
             self._context = ActorContext(turn.actor)
         return turn
 
-    def _settle(self, result: WorkflowRunResult) -> None:
-        self._newest = result.checkpoint
+    def _settle(self, turn: Turn, result: WorkflowRunResult) -> None:
+        """Remember where the run stands, unless this runner was restored or has begun another turn meanwhile."""
+        if turn is self._turn:
+            self._newest = result.checkpoint
 
     def _call(self, message: object, options: CallOptions) -> Call:
         return Call(
@@ -204,7 +210,7 @@ class Runner:
         `WorkflowCheckpointException` where it does not fit; then the runner is as it was."""
         check_definition(self.program.graph, checkpoint)
         restored = WorkflowCheckpoint(checkpoint.header, checkpoint.records.copy(), checkpoint.digests)
-        self._newest, self._context, self.resumed = restored, None, True
+        self._newest, self._context, self._turn, self.resumed = restored, None, None, True
 
 
 def has_messages(run: Run) -> bool:

@@ -50,7 +50,7 @@ class Ledger:
         self.imported = False
 
     def resume(self, header: Header, digests: dict[str, int] | None, *, imported: bool) -> None:
-        """Go on from a checkpoint; one that the store does not know (`imported`) has no digests and no lineage there."""
+        """Go on from a checkpoint; one that the store does not know (`imported`) has no digests or lineage there."""
         self.header = header
         self.events = header.events
         self.imported = imported

@@ -20,9 +20,12 @@ from .turn import Turn
 
 
 class RunStream:
-    """An async iterator of events. Nothing starts before its first await; what fails before the claim is raised there."""
+    """An async iterator of events.
 
-    def __init__(self, begin: Callable[[], Awaitable[Turn]], settle: Callable[[WorkflowRunResult], None]) -> None:
+    Nothing starts before its first await; what fails before the claim is raised there.
+    """
+
+    def __init__(self, begin: Callable[[], Awaitable[Turn]], settle: Callable[[Turn, WorkflowRunResult], None]) -> None:
         self._begin = begin
         self._settle = settle
         self._opening: asyncio.Task[Turn] | None = None
@@ -63,9 +66,9 @@ class RunStream:
             result = await turn.finish()
         except RunFailedError as error:
             if isinstance(error.result, WorkflowRunResult):
-                self._settle(error.result)
+                self._settle(turn, error.result)
             raise
-        self._settle(result)
+        self._settle(turn, result)
         return result
 
     async def answer(self, responses: Responses) -> None:
@@ -99,7 +102,7 @@ class RunStream:
             turn.actor.cancel()
         await turn.over()
         result = turn.result()
-        self._settle(result)
+        self._settle(turn, result)
         return result
 
     async def __aenter__(self) -> RunStream:

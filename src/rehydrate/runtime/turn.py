@@ -1,17 +1,18 @@
 """One turn from its claim to its result.
 
-Opens and claims, lets the actor drive, and reads the end. What a run is stands in its records; nothing here is needed to
-resume one.
+Opens and claims, lets the actor drive, and reads the end. What a run is stands in its records; nothing here is needed
+to resume one.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from typing import Final
 
 from rehydrate.engine import reading
 from rehydrate.engine.run import birth_of
-from rehydrate.errors import JoinDeadlockError, RehydrateError, RunFailedError, StateConflictError
+from rehydrate.errors import CommitConflictError, JoinDeadlockError, RehydrateError, RunFailedError, StateConflictError
 from rehydrate.model.checkpoint import Lease, Status
 from rehydrate.model.events import Event, OutputYielded, StatusChanged, TurnStarted
 from rehydrate.model.records import RunRecord
@@ -29,6 +30,8 @@ from .result import WorkflowRunResult
 from .saver import LEASE_SECONDS, Ledger, Saver
 
 logger = logging.getLogger("rehydrate")
+#: How often a claim is tried that another call got in between of.
+CLAIM_TRIES: Final = 8
 
 
 class Turn:
@@ -62,11 +65,11 @@ class Turn:
             return
         loop = task.get_loop()
         if not loop.is_closed():
-            self.channel.ignore_later(loop)
+            self.channel.ignore_later()
             loop.call_soon_threadsafe(actor.cancel)
 
     async def finish(self) -> WorkflowRunResult:
-        """Wait for the end. Raises `RunFailedError`, a store's error, or (after `CANCELLED` is saved) `CancelledError`."""
+        """Wait for the end. Raises `RunFailedError`, a store's error, or, once `CANCELLED` is saved, `CancelledError`."""
         if self._task is None or self.actor is None:
             return self.result()
         try:
@@ -113,16 +116,30 @@ class Turn:
 
 
 async def begin(program: Program, call: Call, *, streaming: bool) -> Turn:
-    """Open and claim a turn. Raises every error that comes before the claim; then nothing has changed."""
-    opened = await Opening(call, program).open()
+    """Open and claim a turn. Raises every error that comes before the claim; then nothing has changed.
+
+    Where another call claims the run in between, the head is looked at again, which tells what that means for this one.
+    """
+    opening = Opening(call, program)
+    for _ in range(CLAIM_TRIES - 1):
+        try:
+            return await _claim(program, call, await opening.open(), streaming=streaming)
+        except CommitConflictError:
+            continue
+    return await _claim(program, call, await opening.open(), streaming=streaming)
+
+
+async def _claim(program: Program, call: Call, opened: Opened, *, streaming: bool) -> Turn:
     channel = Channel(opened.run_id, program.codec, streaming=streaming)
     if opened.arrived is None:
         turn = Turn(program, opened, None, channel)
         _surface(turn)
+        _warn(opened, [])
         return turn
     actor = make_actor(program, call, opened, channel)
-    _warn(opened)
+    kept = _kept_requests(opened)
     await actor.claim(opened.arrived)
+    _warn(opened, kept)
     return Turn(program, opened, actor, channel)
 
 
@@ -159,19 +176,22 @@ def make_actor(program: Program, call: Call, opened: Opened, channel: Channel) -
     return actor
 
 
-def _warn(opened: Opened) -> None:
-    """Log what the design asks to be said once: requests that a new message leaves open, and legacy checkpoints."""
+def _kept_requests(opened: Opened) -> list[str]:
+    """Return the requests that a new message leaves open without having been told to."""
     arrived = opened.arrived
-    assert arrived is not None  # noqa: S101  (asked by the caller)
+    if arrived is None or arrived.message is None or arrived.pending_given or arrived.continuation:
+        return []
+    answered = {(answer.path, answer.name) for answer in arrived.answers}
+    return [o.request_id for o in reading.open_requests(opened.run) if (o.path, o.name) not in answered]
+
+
+def _warn(opened: Opened, kept: list[str]) -> None:
+    """Log what is to be said once: requests that stay open, and that a checkpoint is a legacy one."""
     record = opened.run.get("", "run", "")
     if isinstance(record, RunRecord) and record.legacy:
         logger.warning(
             "run %r goes on from a legacy checkpoint: the inner state of its sub-workflows was not there", opened.run_id
         )
-    if arrived.message is None or arrived.pending_given or arrived.continuation:
-        return
-    answered = {(answer.path, answer.name) for answer in arrived.answers}
-    kept = [o.request_id for o in reading.open_requests(opened.run) if (o.path, o.name) not in answered]
     if kept:
         logger.warning(
             "run %r was given a new message while %d request(s) are open; they stay open: %s",

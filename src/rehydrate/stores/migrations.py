@@ -57,8 +57,11 @@ def missing_migrations(
     """
     if connection.execute(_IS_THERE).fetchone() is None:
         return migrations
-    applied: dict[int, str] = dict(connection.execute("SELECT number, checksum FROM rehydrate_migration"))
-    newest = max(applied, default=0)
+    applied: dict[object, object] = dict(connection.execute("SELECT number, checksum FROM rehydrate_migration"))
+    numbers = [number for number in applied if isinstance(number, int)]
+    if len(numbers) != len(applied):
+        raise CheckpointCorruptError(f"store {store}", "its list of migrations has something else in it than numbers")
+    newest = max(numbers, default=0)
     if newest > migrations[-1].number:
         raise CheckpointFormatError(f"store {store}", newest, migrations[-1].number)
     for migration in migrations:

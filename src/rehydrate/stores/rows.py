@@ -17,15 +17,29 @@ _CHECK_BYTES: Final = 8
 _Row = TypeVar("_Row", bound=msgspec.Struct)
 
 
+class Written(msgspec.Struct, frozen=True, array_like=True):
+    """A checkpoint's row: its header, and the numbers of the records that its commit wrote, `first` to `end - 1`."""
+
+    header: Header
+    first: int
+    end: int
+
+
 class _Format(msgspec.Struct):
     """The one field that every header of every version has."""
 
     format: int
 
 
+class _AnyWritten(msgspec.Struct, array_like=True):
+    """What a row of any version begins with."""
+
+    header: _Format
+
+
 _encode = msgspec.msgpack.Encoder().encode
-_decode_header = msgspec.msgpack.Decoder(Header).decode
-_decode_format = msgspec.msgpack.Decoder(_Format).decode
+_decode_written = msgspec.msgpack.Decoder(Written).decode
+_decode_any = msgspec.msgpack.Decoder(_AnyWritten).decode
 
 
 def seal_row(row: msgspec.Struct) -> bytes:
@@ -43,14 +57,14 @@ def open_row(data: object, kind: type[_Row], what: str) -> _Row:
         raise CheckpointCorruptError(what, str(error)) from None
 
 
-def open_header(data: object, what: str) -> Header:
-    """Return a stored header. Raises `CheckpointFormatError` for a newer format, else `CheckpointCorruptError`."""
+def open_written(data: object, what: str) -> Written:
+    """Return a checkpoint's row. Raises `CheckpointFormatError` for a newer format, else `CheckpointCorruptError`."""
     body = _checked(data, what)
     try:
-        found = _decode_format(body).format
+        found = _decode_any(body).header.format
         if found > FORMAT:
             raise CheckpointFormatError(what, found, FORMAT)
-        return _decode_header(body)
+        return _decode_written(body)
     except msgspec.MsgspecError as error:
         raise CheckpointCorruptError(what, str(error)) from None
 

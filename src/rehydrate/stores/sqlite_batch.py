@@ -80,6 +80,6 @@ def _fail(database: Database, tasks: Sequence[Task], error: BaseException) -> No
 
 
 def _named(database: Database, error: BaseException) -> BaseException:
-    if isinstance(error, sqlite3.Error):
+    if isinstance(error, (sqlite3.Error, UnicodeDecodeError)):
         return translate(error, database.store)
     return copy.copy(error) if isinstance(error, RehydrateError) else error

@@ -34,8 +34,8 @@ def spoils_connection(error: sqlite3.Error) -> bool:
     return not isinstance(code, int) or code & 0xFF not in _HARMLESS
 
 
-def translate(error: sqlite3.Error, store: str) -> RehydrateError:
-    """Return the error of ours that says what an error of SQLite means."""
+def translate(error: sqlite3.Error | UnicodeDecodeError, store: str) -> RehydrateError:
+    """Return the error of ours that says what an error of SQLite means; one of damaged text is not even text."""
     code = getattr(error, "sqlite_errorcode", None)
     fix = _UNAVAILABLE.get(code & 0xFF) if isinstance(code, int) else None
     if fix is not None:

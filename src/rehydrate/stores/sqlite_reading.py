@@ -16,14 +16,14 @@ from rehydrate.errors import CheckpointCorruptError
 from rehydrate.model.checkpoint import CheckpointRef, Head, Header, Latest, RequestRow, Stored, TurnRow
 
 from .records_sum import RecordSum
-from .rows import open_header, open_row
+from .rows import open_row, open_written
 from .sqlite_database import Database
 from .standing import Standing
 
 _Row = TypeVar("_Row", bound=msgspec.Struct)
 _RUN: Final = "SELECT no, status, standing FROM rehydrate_run WHERE run_id = ?"
 _RUN_OF: Final = "SELECT run_id FROM rehydrate_run WHERE no = ?"
-_HEADER: Final = "SELECT header FROM rehydrate_checkpoint WHERE run = ? AND seq = ?"
+_HEADER: Final = "SELECT body FROM rehydrate_checkpoint WHERE run = ? AND seq = ?"
 _PLACE: Final = "SELECT run, seq FROM rehydrate_checkpoint WHERE checkpoint_id = ?"
 _LIVE: Final = """
 SELECT live.key, record.data FROM rehydrate_live AS live
@@ -37,13 +37,13 @@ WHERE live.run = ? AND live.key = ? ORDER BY record.id
 """
 _WRITTEN: Final = """
 SELECT record.id, record.key, record.data IS NULL FROM rehydrate_checkpoint AS checkpoint
-JOIN rehydrate_record AS record ON record.id BETWEEN checkpoint.first AND checkpoint.first + checkpoint.rows - 1
+JOIN rehydrate_record AS record ON record.id BETWEEN checkpoint.first AND checkpoint.last
 WHERE checkpoint.run = ? AND checkpoint.seq <= ? ORDER BY checkpoint.seq, record.id
 """
 _DATA: Final = "SELECT data FROM rehydrate_record WHERE id BETWEEN ? AND ? ORDER BY id"
-_HISTORY: Final = "SELECT header FROM rehydrate_checkpoint WHERE run = ? AND seq < ? ORDER BY seq DESC LIMIT ?"
+_HISTORY: Final = "SELECT body FROM rehydrate_checkpoint WHERE run = ? AND seq < ? ORDER BY seq DESC LIMIT ?"
 _RUNS: Final = """
-SELECT run.run_id, checkpoint.header FROM rehydrate_run AS run
+SELECT run.run_id, checkpoint.body FROM rehydrate_run AS run
 LEFT JOIN rehydrate_checkpoint AS checkpoint ON checkpoint.run = run.no AND checkpoint.seq = run.seq
 WHERE {where} ORDER BY run.run_id LIMIT ?
 """
@@ -107,9 +107,11 @@ def read_checkpoint(database: Database, ref: CheckpointRef, now: Callable[[], fl
 def read_records(database: Database, run_id: str, keys: Sequence[str]) -> dict[str, bytes]:
     """Return those of the head's records that exist."""
     run = find_run(database, run_id)
+    if run is None:
+        return {}
     records: dict[str, bytes] = {}
-    for key in keys if run else ():
-        parts = database.execute(_LIVE_ONE, (run.no, key)).fetchall() if run else []
+    for key in keys:
+        parts = database.execute(_LIVE_ONE, (run.no, key)).fetchall()
         if not parts:
             continue
         what = f"record {key!r} of run {run_id!r} in store {database.store}"
@@ -143,7 +145,8 @@ def read_history(database: Database, run_id: str, before: int | None, limit: int
     if run is None:
         return []
     rows = database.execute(_HISTORY, (run.no, _NO_END if before is None else min(before, _NO_END), limit)).fetchall()
-    return [open_header(row[0], f"a checkpoint of run {run_id!r} in store {database.store}") for row in rows]
+    what = f"a checkpoint of run {run_id!r} in store {database.store}"
+    return [open_written(row[0], what).header for row in rows]
 
 
 def read_runs(
@@ -154,7 +157,7 @@ def read_runs(
     given = {condition: value for condition, value in wanted.items() if value is not None}
     statement = _RUNS.format(where=" AND ".join(given) or "1")
     rows = database.execute(statement, (*given.values(), limit)).fetchall()
-    return [open_header(header, f"the head of run {run_id!r} in store {database.store}") for run_id, header in rows]
+    return [open_written(body, f"the head of run {run_id!r} in store {database.store}").header for run_id, body in rows]
 
 
 def _find(database: Database, statement: str, names: tuple[str, ...], kind: type[_Row], what: str) -> _Row | None:
@@ -184,13 +187,13 @@ def _header(database: Database, run: RunRow, seq: int) -> Header:
     row = database.execute(_HEADER, (run.no, seq)).fetchone()
     if row is None:
         raise CheckpointCorruptError(what, "it is not there")
-    header = open_header(row[0], what)
+    header = open_written(row[0], what).header
     if header.run_id != run_id or header.seq != seq:
         raise CheckpointCorruptError(what, "its header is another one's")
     return header
 
 
-def _rows_at(database: Database, no: int, seq: int) -> Iterator[tuple[str, object]]:
+def _rows_at(database: Database, no: int, seq: int) -> Iterator[tuple[object, object]]:
     """Give the rows of an earlier checkpoint: of each key the newest record, unless the key was removed."""
     newest: dict[str, tuple[int, int] | None] = {}
     current: str | None = None
@@ -208,7 +211,7 @@ def _rows_at(database: Database, no: int, seq: int) -> Iterator[tuple[str, objec
                 yield key, data
 
 
-def _records(database: Database, header: Header, rows: Iterable[tuple[str, object]]) -> dict[str, bytes]:
+def _records(database: Database, header: Header, rows: Iterable[tuple[object, object]]) -> dict[str, bytes]:
     """Collect rows, in which the parts of a record follow each other, and check them against the header."""
     what = f"checkpoint {header.checkpoint_id!r} of run {header.run_id!r} in store {database.store}"
     records: dict[str, bytes] = {}
@@ -217,6 +220,8 @@ def _records(database: Database, header: Header, rows: Iterable[tuple[str, objec
     with RecordSum() as record_sum:
         for key, value in rows:
             data = _bytes(value, what)
+            if not isinstance(key, str):
+                raise CheckpointCorruptError(what, "a key is not text")
             record_sum.add(key, data)
             if key not in records:
                 records[key] = data

@@ -129,6 +129,14 @@ class Worker:
                 self._thread.start()
 
     def _loop(self) -> None:
+        try:
+            self._serve_until_stopped()
+        finally:
+            # Whatever ended the thread, nobody waits for it in vain.
+            self._stopped = True
+            self._refuse_waiting()
+
+    def _serve_until_stopped(self) -> None:
         while not self._stopped:
             calls, release = self._next_batch()
             if calls:
@@ -138,7 +146,6 @@ class Worker:
             if release is not None:
                 self._release_one()
                 _answer([release.call] if release.call else [])
-        self._refuse_waiting()
 
     def _next_batch(self) -> tuple[list[Call], _Release | None]:
         calls: list[Call] = []

@@ -13,7 +13,7 @@ from typing import Final
 from rehydrate.errors import CommitConflictError, RunBusyError
 from rehydrate.model.checkpoint import Commit, Header
 
-from .rows import seal_row
+from .rows import Written, open_written, seal_row
 from .sqlite_database import Database, Value
 from .sqlite_reading import RunRow, find_run, is_alive
 from .standing import Standing, check_commit, standing_after, standing_renewed
@@ -40,7 +40,7 @@ INSERT INTO rehydrate_turn VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (workflow, key) DO UPDATE SET body = excluded.body WHERE run = excluded.run AND number = excluded.number
 """
 _DELETE_RECORDS: Final = "DELETE FROM rehydrate_record WHERE id BETWEEN ? AND ?"
-_SPANS: Final = "SELECT first, first + rows - 1 FROM rehydrate_checkpoint WHERE run = ?"
+_WRITTEN: Final = "SELECT body FROM rehydrate_checkpoint WHERE run = ?"
 _DELETE_ROWS: Final = (
     "DELETE FROM rehydrate_live WHERE run = ?",
     "DELETE FROM rehydrate_request WHERE run = ?",
@@ -57,8 +57,10 @@ def write_commit(database: Database, commit: Commit, now: Callable[[], float]) -
     if commit.lease.seconds > 0:
         database.owners.hold(commit.lease.owner)
     no = _move_run(database, run, commit.header, standing_after(commit, now()))
-    rows, live = _record_rows(database, no, commit)
-    _write_checkpoint(database, no, commit.header, rows)
+    first = database.next_record()
+    rows, live = _record_rows(first, no, commit)
+    database.use_records(first + len(rows))
+    _write_checkpoint(database, no, commit.header, first, first + len(rows))
     if commit.removes:
         database.execute_many(_NOT_LIVE, ((no, key) for key in commit.removes))
     if rows:
@@ -86,7 +88,9 @@ def delete_run(database: Database, run_id: str, now: Callable[[], float]) -> boo
     owner = run.standing.owner
     if owner is not None and is_alive(database, run.standing, now()):
         raise RunBusyError(run_id, owner)
-    database.execute_many(_DELETE_RECORDS, database.execute(_SPANS, (run.no,)).fetchall())
+    what = f"a checkpoint of run {run_id!r} in store {database.store}"
+    written = [open_written(row[0], what) for row in database.execute(_WRITTEN, (run.no,)).fetchall()]
+    database.execute_many(_DELETE_RECORDS, ((row.first, row.end - 1) for row in written))
     for statement in _DELETE_ROWS:
         database.execute(statement, (run.no,))
     return True
@@ -112,19 +116,16 @@ def _move_run(database: Database, run: RunRow | None, header: Header, standing: 
     return run.no
 
 
-def _write_checkpoint(database: Database, no: int, header: Header, rows: list[tuple[Value, ...]]) -> None:
-    first = rows[0][0] if rows else 0
+def _write_checkpoint(database: Database, no: int, header: Header, first: int, end: int) -> None:
+    written = seal_row(Written(header, first, end))
     try:
-        database.execute(_CHECKPOINT, (no, header.seq, header.checkpoint_id, seal_row(header), first, len(rows)))
+        database.execute(_CHECKPOINT, (no, header.seq, header.checkpoint_id, written, first, end - 1))
     except sqlite3.IntegrityError:
         raise CommitConflictError(header.run_id, "a new checkpoint id", f"{header.checkpoint_id} in use") from None
 
 
-def _record_rows(
-    database: Database, no: int, commit: Commit
-) -> tuple[list[tuple[Value, ...]], list[tuple[Value, ...]]]:
-    """Return the rows of the commit's records, numbered one after the other, and the rows of what is live."""
-    number = database.next_record()
+def _record_rows(number: int, no: int, commit: Commit) -> tuple[list[tuple[Value, ...]], list[tuple[Value, ...]]]:
+    """Return the rows of the commit's records, numbered from `number` on, and the rows of what is live."""
     rows: list[tuple[Value, ...]] = []
     live: list[tuple[Value, ...]] = []
     for key in commit.removes:
@@ -138,7 +139,6 @@ def _record_rows(
         rows += parts
         live.append((no, key, number, len(parts)))
         number += len(parts)
-    database.use_records(number)
     return rows, live
 
 

@@ -61,17 +61,22 @@ async def of_two_threads_one_wins(make: MakeStore) -> None:
 
 
 async def a_lost_commit_fails_alone(make: MakeStore) -> None:
-    """Of many runs that commit at the same moment, the one with a stale head fails and all others are taken."""
+    """Of many runs that commit at the same moment, those with a stale head or another's key fail, and only they."""
     store = make(clock=ManualClock())
     makers = [CommitMaker(f"r{number:03d}") for number in range(100)]
     await asyncio.gather(*(store.commit(maker.claim({"k": b"0"})) for maker in makers))
+    await store.commit(makers[0].step(turn=makers[0].turn("key")))
     makers[50].head = "stale"
-    commits = [maker.step({"k": b"1"}, ["never"]) for maker in makers]
+    commits = [
+        maker.step({"k": b"1"}, ["never"], turn=maker.turn("key") if number == 70 else None)
+        for number, maker in enumerate(makers)
+    ]
     results = await asyncio.gather(*(store.commit(commit) for commit in commits), return_exceptions=True)
-    assert [number for number, result in enumerate(results) if result is not None] == [50]
-    assert isinstance(results[50], CommitConflictError)
-    records = [(await loaded(store, Latest(maker.run_id))).records["k"] for maker in makers]
-    assert records == [b"1"] * 50 + [b"0"] + [b"1"] * 49
+    assert [number for number, result in enumerate(results) if isinstance(result, CommitConflictError)] == [50, 70]
+    assert [result for number, result in enumerate(results) if number not in {50, 70}] == [None] * 98
+    records = [(await loaded(store, Latest(maker.run_id))).records for maker in makers]
+    assert [number for number, found in enumerate(records) if found != {"k": b"1"}] == [50, 70]
+    assert (records[50], records[70]) == ({"k": b"0"}, {"k": b"0"})
     await store.close()
 
 

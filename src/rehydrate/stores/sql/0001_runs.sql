@@ -1,5 +1,5 @@
--- Runs, their checkpoints, and the records in them. Bodies ("standing", "header", "body") are sealed rows: checksum and
--- MessagePack. Numbers of runs are local to this file and never leave it.
+-- Runs, their checkpoints, and the records in them. A "standing" or "body" is a sealed row: checksum and MessagePack.
+-- Numbers of runs are local to this file and never leave it.
 
 -- A run and where its head is.
 CREATE TABLE rehydrate_run (
@@ -15,16 +15,16 @@ CREATE INDEX rehydrate_run_by_workflow ON rehydrate_run (workflow, run_id);
 
 CREATE INDEX rehydrate_run_by_status ON rehydrate_run (status, run_id);
 
--- A checkpoint wrote the records numbered from "first" on, "rows" of them. Rows are added at the end, whatever run they
--- belong to: commits of many runs in one transaction then share pages.
+-- A checkpoint, and the numbers of the records that its commit wrote, which are in its body as well. Rows are added at the
+-- end, whatever run they belong to: commits of many runs in one transaction then share pages.
 CREATE TABLE rehydrate_checkpoint (
     no INTEGER PRIMARY KEY,
     run INTEGER NOT NULL,
     seq INTEGER NOT NULL,
     checkpoint_id TEXT NOT NULL UNIQUE,
-    header BLOB NOT NULL,
+    body BLOB NOT NULL,
     first INTEGER NOT NULL,
-    rows INTEGER NOT NULL,
+    last INTEGER NOT NULL,
     UNIQUE (run, seq)
 );
 

@@ -1,0 +1,5 @@
+"""`python -m benchmarks` measures the core."""
+
+from benchmarks.core import main
+
+main()
