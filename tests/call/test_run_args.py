@@ -111,9 +111,8 @@ def test_what_counts_as_false_is_given(anywhere, given):
     assert result.outputs[0] == f"a? answered: {given}"
 
 
-def test_they_are_there_in_a_failed_turn_that_is_continued(world, anywhere):
+def test_they_are_there_in_a_failed_turn_that_is_continued(anywhere):
     """A failure keeps them for the continuation."""
-    workflow = tellers(anywhere, depth=1)
 
     class Once(Teller):
         """Fails at its first errand."""

@@ -1,6 +1,7 @@
 """`Session`: a conversation with one run, for code that passes nothing between its calls.
 
-It supplies run id and newest checkpoint; all else is the runner's. It must not have a way of its own to run.
+Run id and newest checkpoint are supplied by its position, all else is the runner's. It must not have a way of its own
+to run.
 """
 
 from __future__ import annotations
@@ -8,31 +9,37 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import Literal, Unpack, overload
 
-from rehydrate.runtime.call import LATEST, CheckpointArgument
+from rehydrate.ports import CheckpointStorage
+from rehydrate.runtime.call import CheckpointArgument
 from rehydrate.runtime.checkpoint import WorkflowCheckpoint
+from rehydrate.runtime.options import CallOptions, TurnOptions
+from rehydrate.runtime.position import Position
+from rehydrate.runtime.program import HasProgram
 from rehydrate.runtime.result import WorkflowRunResult
-from rehydrate.runtime.runner import CallOptions, Runner, TurnOptions
+from rehydrate.runtime.runner import Runner
 from rehydrate.runtime.stream import RunStream
+
+from .waiting import wait_for
 
 
 class Session:
     """The calls of a workflow on one run: the first `run(message)` starts it if there is none, later ones go on."""
 
-    def __init__(self, runner: Runner, run_id: str | None, checkpoint: CheckpointArgument) -> None:
-        self._runner = runner
-        self._run_id = run_id
-        self._given = checkpoint
+    def __init__(
+        self, workflow: HasProgram, position: Position, checkpoint_storage: CheckpointStorage | None = None
+    ) -> None:
+        self._position = position
+        self._runner = Runner(workflow, checkpoint_storage, position=position)
 
     @property
     def run_id(self) -> str | None:
         """The run's id, `None` before it is known."""
-        newest = self._runner.newest
-        return newest.run_id if newest is not None else self._run_id
+        return self._position.run_id
 
     @property
     def checkpoint(self) -> WorkflowCheckpoint | None:
-        """The newest checkpoint that this session has seen."""
-        return self._runner.newest
+        """The newest checkpoint that this session knows."""
+        return self._position.newest
 
     @overload
     def run(
@@ -46,26 +53,39 @@ class Session:
         self, message: object = None, *, stream: bool = False, **options: Unpack[CallOptions]
     ) -> Coroutine[None, None, WorkflowRunResult] | RunStream:
         """Go on with the session's run, or start it; arguments are those of `Workflow.run`."""
-        return self._runner.run_from(self._supply, message, options, stream=stream)
+        return self._runner.run(message, stream=stream, **options)
+
+    @overload
+    def resume(
+        self,
+        checkpoint: CheckpointArgument,
+        message: object = None,
+        *,
+        stream: Literal[False] = False,
+        **options: Unpack[TurnOptions],
+    ) -> Coroutine[None, None, WorkflowRunResult]: ...
+
+    @overload
+    def resume(
+        self,
+        checkpoint: CheckpointArgument,
+        message: object = None,
+        *,
+        stream: Literal[True],
+        **options: Unpack[TurnOptions],
+    ) -> RunStream: ...
 
     def resume(
-        self, checkpoint: CheckpointArgument, message: object = None, **options: Unpack[TurnOptions]
-    ) -> Coroutine[None, None, WorkflowRunResult]:
+        self,
+        checkpoint: CheckpointArgument,
+        message: object = None,
+        *,
+        stream: bool = False,
+        **options: Unpack[TurnOptions],
+    ) -> Coroutine[None, None, WorkflowRunResult] | RunStream:
         """Go on from a checkpoint of this run."""
-        return self.run(message, checkpoint=checkpoint, **options)
+        return self._runner.run(message, stream=stream, checkpoint=checkpoint, **options)
 
-    async def _supply(self, options: CallOptions) -> CallOptions:
-        """Fill in where the run stands: what the runner saw last, what was given, or the head in the store."""
-        if options.get("checkpoint") is not None:
-            return options
-        filled = options.copy()
-        if self._runner.newest is not None:
-            filled["checkpoint"] = self._runner.newest
-            return filled
-        if self._given is not None:
-            filled["checkpoint"] = self._given
-        filled.setdefault("run_id", self._run_id)
-        run_id, store = filled.get("run_id"), self._runner.checkpoint_storage
-        if self._given is None and run_id is not None and store is not None and await store.head(run_id) is not None:
-            filled["checkpoint"] = LATEST
-        return filled
+    def run_sync(self, message: object = None, **options: Unpack[CallOptions]) -> WorkflowRunResult:
+        """Do `run` and wait for it, as `Workflow.run_sync` does."""
+        return wait_for(self.run(message, **options))

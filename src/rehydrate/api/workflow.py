@@ -5,23 +5,22 @@ It holds no run state and no event loop's objects; any number of runs may use it
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Coroutine
-from concurrent.futures import ThreadPoolExecutor
-from typing import Literal, TypeVar, Unpack, overload
+from typing import Literal, Unpack, overload
 
 from rehydrate.codecs import ValueCodec
 from rehydrate.graph.definition import Definition
 from rehydrate.ports import CheckpointStorage
 from rehydrate.runtime.call import CheckpointArgument
+from rehydrate.runtime.options import CallOptions, TurnOptions
+from rehydrate.runtime.position import Position
 from rehydrate.runtime.program import Program
 from rehydrate.runtime.result import WorkflowRunResult
-from rehydrate.runtime.runner import CallOptions, Runner, TurnOptions
+from rehydrate.runtime.runner import Runner
 from rehydrate.runtime.stream import RunStream
 
 from .session import Session
-
-Value = TypeVar("Value")
+from .waiting import wait_for
 
 
 class RunOptions(CallOptions, total=False):
@@ -129,7 +128,7 @@ class Workflow:
         checkpoint_storage: CheckpointStorage | None = None,
     ) -> Session:
         """Return a session: the same calls, with run id and newest checkpoint supplied."""
-        return Session(Runner(self, checkpoint_storage), run_id, checkpoint)
+        return Session(self, Position(run_id, checkpoint), checkpoint_storage)
 
     def run_sync(self, message: object = None, **options: Unpack[RunOptions]) -> WorkflowRunResult:
         """Do `run` and wait for it: in scripts, and inside a running loop through a thread."""
@@ -137,13 +136,3 @@ class Workflow:
 
     def __repr__(self) -> str:
         return f"Workflow({self.name!r}, version={self.version}, executors={len(self.definition.order)})"
-
-
-def wait_for(work: Coroutine[None, None, Value]) -> Value:
-    """Run a coroutine to its end on an event loop of its own."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(work)
-    with ThreadPoolExecutor(1, "rehydrate run_sync") as pool:
-        return pool.submit(asyncio.run, work).result()

@@ -23,7 +23,7 @@ from .scalars import READERS
 from .writer import CROWDED, is_crowded
 
 #: What bytes that nobody wrote can raise on their way through the readers.
-DAMAGE: Final = (ValueError, TypeError, ArithmeticError, LookupError, struct.error)
+DAMAGE: Final = (msgspec.MsgspecError, ValueError, TypeError, ArithmeticError, LookupError, struct.error)
 
 Decode: TypeAlias = Callable[[bytes | memoryview], object]
 

@@ -67,9 +67,11 @@ def _check_scope(run: Run, path: str) -> list[str]:
     if not isinstance(scope, ScopeRecord):
         found.append(f"I6: a live scope has its scope record ({where})")
         return found
-    for name in run.table(path, "step"):
-        if name not in run.table(path, "scope"):
-            found.append(f"I7: a superstep belongs to a scope ({where} lists {name!r})")
+    found += [
+        f"I7: a superstep belongs to a scope ({where} lists {name!r})"
+        for name in run.table(path, "step")
+        if name not in run.table(path, "scope")
+    ]
     if step is None:
         found += [
             f"I8: a scope at rest has no {kind!r} records ({where})"
@@ -95,9 +97,11 @@ def _check_step(run: Run, path: str, step: StepRecord, scope: ScopeRecord, where
         for name, record in run.table(path, kind).items():
             if name not in known or not isinstance(record, DoneRecord):
                 found.append(f"I12: a finished invocation is one of the superstep ({where}: {name!r})")
-    for delivery in step.deliveries:
-        if not 0 <= delivery.payload < len(step.payloads):
-            found.append(f"I13: a delivery has its payload ({where}: {delivery.executor!r})")
+    found += [
+        f"I13: a delivery has its payload ({where}: {delivery.executor!r})"
+        for delivery in step.deliveries
+        if not 0 <= delivery.payload < len(step.payloads)
+    ]
     return found
 
 

@@ -29,7 +29,8 @@ from .plan import Plan, plan_of
 
 #: Kinds that stand in a scope itself; its own scope, step and rest records stand in its parent.
 INSIDE: Final = (
-    "counter", "done", "unrouted", "failure", "attempt", "request", "join", "outbox", "inbox", "instance", "state", "part", "limit",
+    "counter", "done", "unrouted", "failure", "attempt", "request", "join", "outbox", "inbox", "instance", "state",
+    "part", "limit",
 )  # fmt: skip
 
 

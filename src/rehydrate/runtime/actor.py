@@ -55,6 +55,7 @@ class Actor:
         self.crew = Crew(around, self._arrived, max_concurrency)
         self.ending: EndRun | None = None
         self.ended = False
+        self.cancelled = False
         #: Number of transitions applied; tells captures of a running turn apart.
         self.applied = 0
         self.causes: dict[tuple[str, str], BaseException] = {}
@@ -117,6 +118,7 @@ class Actor:
     def cancel(self) -> None:
         """Ask the run to stop at what it has."""
         if not self.ended and self.ending is None:
+            self.cancelled = True
             self.crew.stop("was cancelled")
             self.post(CancelAsked())
 

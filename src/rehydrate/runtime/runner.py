@@ -1,55 +1,30 @@
 """`Runner`: drives one run, a turn at a time; `Workflow.run` makes one per call and has no other path.
 
-It remembers the run's newest checkpoint, so that code that passes nothing between two calls can go on. It must not know
-anything of a run that its records do not say.
+It knows where the run stands, so that code that passes nothing between two calls can go on. It must not know anything
+of a run that its records do not say.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from typing import Final, Literal, TypeAlias, TypedDict, Unpack, get_type_hints, overload
+from collections.abc import Coroutine
+from typing import Literal, Unpack, overload
 
-from rehydrate.engine.inputs import OnPending, OnUnfinished
 from rehydrate.engine.run import Run
-from rehydrate.errors import CaptureError, RunFailedError
+from rehydrate.errors import CaptureError
 from rehydrate.model.checkpoint import Status
 from rehydrate.ports import CheckpointStorage
 
-from .actor import Actor, Durability
-from .call import Call, CheckpointArgument
+from .actor import Actor
+from .call import Call
 from .checkpoint import WorkflowCheckpoint
 from .checks import check_definition
+from .options import KNOWN_OPTIONS, CallOptions
+from .position import Position
 from .program import HasProgram
-from .requests import Responses, collect
+from .requests import collect
 from .result import WorkflowRunResult
 from .stream import RunStream
 from .turn import Turn, begin
-
-
-class TurnOptions(TypedDict, total=False):
-    """The keyword arguments that every way to go on with a run takes; see the page on the resume table."""
-
-    run_id: str | None
-    responses: Responses | None
-    run_args: object
-    resources: Mapping[str, object] | None
-    idempotency_key: str | None
-    on_pending: OnPending | None
-    on_unfinished: OnUnfinished
-    durability: Durability
-    fork: bool
-    takeover: bool
-
-
-class CallOptions(TurnOptions, total=False):
-    """Those, and the checkpoint to go on from."""
-
-    checkpoint: CheckpointArgument
-
-
-KNOWN_OPTIONS: Final = frozenset(get_type_hints(CallOptions))
-#: Fills in what a call does not say, at its first await.
-Supply: TypeAlias = Callable[[CallOptions], Awaitable[CallOptions]]
 
 
 class RunnerContext:
@@ -87,25 +62,26 @@ class ActorContext(RunnerContext):
 class Runner:
     """Drives one run of a workflow."""
 
-    def __init__(self, workflow: HasProgram, checkpoint_storage: CheckpointStorage | None = None) -> None:
+    def __init__(
+        self,
+        workflow: HasProgram,
+        checkpoint_storage: CheckpointStorage | None = None,
+        *,
+        position: Position | None = None,
+    ) -> None:
         self.program = workflow.program
         self.checkpoint_storage = workflow.checkpoint_storage if checkpoint_storage is None else checkpoint_storage
+        #: True once it was restored from a checkpoint object.
         self.resumed = False
-        self._newest: WorkflowCheckpoint | None = None
-        self._context: RunnerContext | None = None
-        self._turn: Turn | None = None
+        self._position = Position() if position is None else position
 
     @property
     def context(self) -> RunnerContext:
         """The context of the newest turn. Raises `CaptureError` before the first."""
-        if self._context is None:
-            raise CaptureError("this runner has not run yet.", "Run or restore it first.")
-        return self._context
-
-    @property
-    def newest(self) -> WorkflowCheckpoint | None:
-        """The newest checkpoint that this runner has seen or was restored from."""
-        return self._newest
+        turn = self._position.turn
+        if turn is None or turn.actor is None:
+            raise CaptureError("this runner has no turn yet.", "Run it first.")
+        return ActorContext(turn.actor)
 
     @overload
     def run(
@@ -115,65 +91,32 @@ class Runner:
     @overload
     def run(self, message: object = None, *, stream: Literal[True], **options: Unpack[CallOptions]) -> RunStream: ...
 
+    @overload
+    def run(
+        self, message: object = None, *, stream: bool, **options: Unpack[CallOptions]
+    ) -> Coroutine[None, None, WorkflowRunResult] | RunStream: ...
+
     def run(
         self, message: object = None, *, stream: bool = False, **options: Unpack[CallOptions]
     ) -> Coroutine[None, None, WorkflowRunResult] | RunStream:
         """Run a turn; a runner that has run or was restored goes on from there unless a checkpoint is given."""
-        return self.run_from(self._supply, message, options, stream=stream)
-
-    async def _supply(self, options: CallOptions) -> CallOptions:
-        if self._newest is None or options.get("checkpoint") is not None:
-            return options
-        filled = options.copy()
-        filled["checkpoint"] = self._newest
-        return filled
-
-    def run_from(
-        self,
-        supply: Supply,
-        message: object,
-        options: CallOptions,
-        *,
-        stream: bool,
-    ) -> Coroutine[None, None, WorkflowRunResult] | RunStream:
-        """Run a turn with what `supply` adds to the options at the first await; an unknown one is a `TypeError`."""
         unknown = sorted(options.keys() - KNOWN_OPTIONS)
         if unknown:
             raise TypeError(f"run() got an unexpected keyword argument {unknown[0]!r}")
         if stream:
-            return RunStream(lambda: self._begin(supply, message, options, streaming=True), self._settle)
-        return self._run(supply, message, options)
+            return RunStream(lambda: self._begin(message, options, streaming=True))
+        return self._run(message, options)
 
-    async def _run(self, supply: Supply, message: object, options: CallOptions) -> WorkflowRunResult:
-        turn = await self._begin(supply, message, options, streaming=False)
+    async def _run(self, message: object, options: CallOptions) -> WorkflowRunResult:
+        turn = await self._begin(message, options, streaming=False)
+        return await turn.finish()
+
+    async def _begin(self, message: object, options: CallOptions, *, streaming: bool) -> Turn:
+        call = self._call(message, await self._position.supply(options, self.checkpoint_storage))
+        turn = await begin(self.program, call, streaming=streaming)
+        self._position.turn = turn
         turn.start()
-        try:
-            result = await turn.finish()
-        except RunFailedError as error:
-            if isinstance(error.result, WorkflowRunResult):
-                self._settle(turn, error.result)
-            raise
-        self._settle(turn, result)
-        return result
-
-    async def _begin(
-        self,
-        supply: Supply,
-        message: object,
-        options: CallOptions,
-        *,
-        streaming: bool,
-    ) -> Turn:
-        call = self._call(message, await supply(options))
-        turn = self._turn = await begin(self.program, call, streaming=streaming)
-        if turn.actor is not None:
-            self._context = ActorContext(turn.actor)
         return turn
-
-    def _settle(self, turn: Turn, result: WorkflowRunResult) -> None:
-        """Remember where the run stands, unless this runner was restored or has begun another turn meanwhile."""
-        if turn is self._turn:
-            self._newest = result.checkpoint
 
     def _call(self, message: object, options: CallOptions) -> Call:
         return Call(
@@ -195,7 +138,8 @@ class Runner:
     async def capture_checkpoint_object(self, in_flight: bool = False) -> WorkflowCheckpoint:
         """Return the run as a checkpoint in memory. Raises `CaptureError` while messages are in flight, unless asked
         for with `in_flight`."""
-        found = self._newest if self._context is None else self.context.create_checkpoint_object()
+        turn = self._position.turn
+        found = self._position.newest if turn is None or turn.actor is None else self.context.create_checkpoint_object()
         if found is None:
             raise CaptureError("this runner has not run yet.", "Run or restore it first.")
         if not in_flight and has_messages(found.records):
@@ -210,7 +154,8 @@ class Runner:
         `WorkflowCheckpointException` where it does not fit; then the runner is as it was."""
         check_definition(self.program.graph, checkpoint)
         restored = WorkflowCheckpoint(checkpoint.header, checkpoint.records.copy(), checkpoint.digests)
-        self._newest, self._context, self._turn, self.resumed = restored, None, None, True
+        self._position.restore(restored)
+        self.resumed = True
 
 
 def has_messages(run: Run) -> bool:

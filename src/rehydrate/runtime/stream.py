@@ -6,12 +6,12 @@ Iterating drives nothing: the run lives in tasks of its own. Leaving the stream 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from types import TracebackType
 
 from rehydrate.engine.inputs import AnswersArrived
 from rehydrate.engine.run import birth_of
-from rehydrate.errors import RunFailedError, StreamStateError
+from rehydrate.errors import StreamStateError
 from rehydrate.model.events import Event
 
 from .requests import Responses, check_answers, collect
@@ -25,9 +25,8 @@ class RunStream:
     Nothing starts before its first await; what fails before the claim is raised there.
     """
 
-    def __init__(self, begin: Callable[[], Awaitable[Turn]], settle: Callable[[Turn, WorkflowRunResult], None]) -> None:
+    def __init__(self, begin: Callable[[], Coroutine[None, None, Turn]]) -> None:
         self._begin = begin
-        self._settle = settle
         self._opening: asyncio.Task[Turn] | None = None
         self._turn: Turn | None = None
 
@@ -36,14 +35,9 @@ class RunStream:
         if turn is not None:
             return turn
         if self._opening is None:
-            self._opening = asyncio.ensure_future(self._open())
+            self._opening = asyncio.ensure_future(self._begin())
         turn = await asyncio.shield(self._opening)
         self._turn = turn
-        return turn
-
-    async def _open(self) -> Turn:
-        turn = await self._begin()
-        turn.start()
         return turn
 
     def __aiter__(self) -> RunStream:
@@ -62,14 +56,7 @@ class RunStream:
         """Read the rest away and return the result; raises `RunFailedError` as a call does."""
         turn = await self._begun()
         turn.channel.ignore()
-        try:
-            result = await turn.finish()
-        except RunFailedError as error:
-            if isinstance(error.result, WorkflowRunResult):
-                self._settle(turn, error.result)
-            raise
-        self._settle(turn, result)
-        return result
+        return await turn.finish()
 
     async def answer(self, responses: Responses) -> None:
         """Give answers to the running turn; returns once they are saved. Raises an `AnswerError`, or
@@ -101,9 +88,7 @@ class RunStream:
         if turn.actor is not None:
             turn.actor.cancel()
         await turn.over()
-        result = turn.result()
-        self._settle(turn, result)
-        return result
+        return turn.result()
 
     async def __aenter__(self) -> RunStream:
         await self._begun()

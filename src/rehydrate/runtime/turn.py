@@ -42,12 +42,22 @@ class Turn:
         self.opened = opened
         self.actor = actor
         self.channel = channel
+        self.abandoned = False
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
         """Let the turn run in tasks of its own."""
         if self.actor is not None:
             self._task = self.actor.start()
+
+    def has_ended(self) -> bool:
+        """Tell whether the turn has come to an end that was saved."""
+        return self._task is None or (self._task.done() and not self._task.cancelled() and not self._task.exception())
+
+    async def gone(self) -> None:
+        """Wait for a turn that was cancelled or dropped to be over, in whatever way."""
+        if self._task is not None and (self.abandoned or (self.actor is not None and self.actor.cancelled)):
+            await asyncio.wait([self._task], timeout=CANCEL_SECONDS)
 
     def is_running(self) -> bool:
         """Tell whether the turn has tasks that run."""
@@ -64,12 +74,13 @@ class Turn:
         if task is None or actor is None or task.done():
             return
         loop = task.get_loop()
+        self.abandoned = True
         if not loop.is_closed():
             self.channel.ignore_later()
             loop.call_soon_threadsafe(actor.cancel)
 
     async def finish(self) -> WorkflowRunResult:
-        """Wait for the end. Raises `RunFailedError`, a store's error, or, once `CANCELLED` is saved, `CancelledError`."""
+        """Wait for the end. Raises `RunFailedError`, a store's error, or `CancelledError` once `CANCELLED` is saved."""
         if self._task is None or self.actor is None:
             return self.result()
         try:
