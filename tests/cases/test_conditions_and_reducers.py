@@ -265,3 +265,20 @@ def test_a_reducer_that_raises_in_a_read_fails_the_handler_at_that_line(place):
     error = failed(WorkflowBuilder("reads", s, reducers={"total": total}).build(), 0, checkpoint_storage=place.store)
     assert str(error.__cause__) == "enough"
     assert seen == ["never"]
+
+
+class Undecided:
+    """A condition's result that is neither true nor false."""
+
+    def __bool__(self):
+        raise RuntimeError("neither true nor false")
+
+
+def test_a_condition_whose_result_has_no_truth_fails_like_one_that_raises(place):
+    """Section 3.6: the sender stays finished, and the resume asks again."""
+    log = []
+    error = failed(sending(lambda number: Undecided(), log, sends=(1,)), 0, run_id="r", checkpoint_storage=place.store)
+    assert isinstance(error.__cause__, PredicateError)
+    again = []
+    result = run(sending(Moody(), again, sends=(1,)), checkpoint=error.result, checkpoint_storage=place.store)
+    assert (log, again, result.outputs) == (["s"], ["t"], [101])

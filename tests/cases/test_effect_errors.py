@@ -329,3 +329,33 @@ def test_what_a_sub_workflow_yields_and_its_parent_declines_is_dropped_with_an_e
     result = run(workflow, 1, checkpoint_storage=place.store)
     assert [event.type for event in result.events if isinstance(event, MessageDropped)] == ["int"]
     assert result.outputs == []
+
+
+def test_a_message_to_one_target_goes_to_no_other(place):
+    """Section 2: `target_id` sends along the edges to that target only."""
+
+    @executor(id="s")
+    async def s(number: int, ctx: WorkflowContext[int]) -> None:
+        await ctx.send_message(number, target_id="b")
+        await ctx.send_message(number + 10)
+
+    a, b = adder("a", 100, []), adder("b", 200, [])
+    workflow = WorkflowBuilder("targets", s).add_fan_out_edges(s, [a, b]).build()
+    assert run(workflow, 1, checkpoint_storage=place.store).outputs == [111, 201, 211]
+
+
+def test_a_message_goes_to_those_targets_that_take_it(place):
+    """Section 3.6: a message is an error only where no target takes it; those that do not are passed over."""
+
+    @executor(id="s")
+    async def s(text: str, ctx: WorkflowContext[Animal]) -> None:
+        await ctx.send_message(Dog(text))
+        await ctx.send_message(Cat(text))
+
+    @executor(id="animals")
+    async def animals(animal: Animal) -> str:
+        return f"saw {type(animal).__name__}"
+
+    dogs = Dogs("dogs")
+    workflow = WorkflowBuilder("zoo", s).add_edge(s, dogs).add_edge(s, animals).build()
+    assert run(workflow, "x", checkpoint_storage=place.store).outputs == ["saw Dog", "saw Cat", "took x"]

@@ -308,3 +308,76 @@ def test_a_failed_run_says_what_it_has(place):
     assert error.result.outputs == ["so far"]
     assert [request.data for request in error.result.pending_requests] == ["x"]
     assert error.result.checkpoint_id == place.head("r").checkpoint_id
+
+
+def test_a_failed_run_goes_on_without_a_store():
+    """Case 30 and 32: the error's result stands for its checkpoint, also where nothing is stored."""
+    error = failed(four_parallel([], broken={"w2"}), 10)
+    log = []
+    result = run(four_parallel(log), checkpoint=error.result)
+    assert (log, result.outputs) == (["w2"], [11, 12, 13, 14])
+
+
+def test_an_executor_that_changed_its_message_before_it_failed_gets_the_message_as_it_was(place):
+    """Section 3.4 and case 30: each attempt gets a fresh copy."""
+    seen, broken = [], {True}
+
+    @executor(id="s")
+    async def s(items: list[int]) -> list[int]:
+        return items
+
+    @executor(id="spoils")
+    async def spoils(items: list[int]) -> int:
+        seen.append(items.copy())
+        items.append(9)
+        if broken:
+            raise ValueError("spoilt")
+        return len(items)
+
+    workflow = WorkflowBuilder("spoils", s).add_edge(s, spoils).build()
+    error = failed(workflow, [1], run_id="r", checkpoint_storage=place.store)
+    broken.clear()
+    result = run(workflow, checkpoint=error.result, checkpoint_storage=place.store)
+    assert (seen, result.outputs) == ([[1], [1]], [2])
+
+
+class UnprintableError(Exception):
+    """Cannot be made a text."""
+
+    def __str__(self):
+        raise RuntimeError("no text")
+
+
+RAISED = {
+    "a lone surrogate": lambda: ValueError("\ud800"),
+    "a NUL": lambda: ValueError("\0"),
+    "no text at all": UnprintableError,
+    "a long text": lambda: ValueError("x" * 1_000_000),
+    "cancelled by itself": asyncio.CancelledError,
+    "a group": lambda: ExceptionGroup("several", [ValueError("one"), KeyError("two")]),
+    "a stop": StopIteration,
+    "a timeout": TimeoutError,
+}
+
+
+@pytest.mark.parametrize("kind", RAISED)
+def test_a_run_fails_whatever_its_executor_raises(place, kind):
+    """Section 2: any exception of a handler makes the run FAILED and is its error's cause; a resume goes on there."""
+    broken = {True}
+    raised = []
+
+    @executor(id="raises")
+    async def raises(number: int) -> int:
+        if broken:
+            raised.append(RAISED[kind]())
+            raise raised[0]
+        return number
+
+    workflow = WorkflowBuilder("raises", raises).build()
+    error = failed(workflow, 1, run_id="r", checkpoint_storage=place.store)
+    assert error.result.status is Status.FAILED
+    assert error.where == "raises"
+    if kind != "a stop":
+        assert error.__cause__ is raised[0]
+    broken.clear()
+    assert run(workflow, checkpoint=error.result, checkpoint_storage=place.reopen()).outputs == [1]

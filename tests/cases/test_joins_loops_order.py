@@ -4,10 +4,20 @@ import asyncio
 
 import pytest
 
-from rehydrate import Case, Default, Runner, Status, WorkflowBuilder, WorkflowCheckpoint, WorkflowContext, executor
+from rehydrate import (
+    Case,
+    Default,
+    Runner,
+    Status,
+    WorkflowBuilder,
+    WorkflowCheckpoint,
+    WorkflowContext,
+    WorkflowExecutor,
+    executor,
+)
 from rehydrate.errors import JoinDeadlockError, PredicateError
 from rehydrate.model.events import InvocationStarted
-from tests.cases.flows import adder, lister, loop, overlapping_turns, skipped_branch, uneven_join
+from tests.cases.flows import Asker, adder, lister, loop, overlapping_turns, skipped_branch, text_passer, uneven_join
 from tests.cases.kit import answers, failed, run
 
 
@@ -303,3 +313,77 @@ def test_answers_of_two_overlapping_turns_in_one_call_fire_the_join_by_turn(plac
     given = answers(second, "1", "2")[::-1]
     third = run(workflow, checkpoint=second, responses=given, checkpoint_storage=place.store)
     assert third.outputs == ["A + A=1", "B + B=2"]
+
+
+def test_a_join_takes_one_message_of_each_source_at_a_time(place):
+    """Section 3.5: sources that send twice each fire the join twice, first with the first ones."""
+
+    def twice(id, *sent):
+        @executor(id=id)
+        async def send(number: int, ctx: WorkflowContext[int]) -> None:
+            for each in sent:
+                await ctx.send_message(each)
+
+        return send
+
+    s, a, b = adder("s", 0, []), twice("a", 1, 2), twice("b", 30, 40)
+    builder = WorkflowBuilder("pairs", s).add_fan_out_edges(s, [a, b])
+    workflow = builder.add_fan_in_edges([a, b], lister("join", [])).build()
+    assert run(workflow, 0, checkpoint_storage=place.store).outputs == ["[1, 30]", "[2, 40]"]
+
+
+def test_a_join_behind_a_join_waits_for_it(place):
+    """Section 3.5: a message that another join still holds counts as on its way, so the second join fires once."""
+
+    @executor(id="first")
+    async def first(numbers: list[int]) -> int:
+        return sum(numbers)
+
+    s, a, b1, b2, c = (
+        adder(name, amount, []) for name, amount in (("s", 0), ("a", 1), ("b1", 10), ("b2", 0), ("c", 5))
+    )
+    builder = WorkflowBuilder("joins", s).add_fan_out_edges(s, [a, b1, c]).add_edge(b1, b2)
+    workflow = builder.add_fan_in_edges([a, b2], first).add_fan_in_edges([first, c], lister("second", [])).build()
+    result = run(workflow, 0, run_id="r", checkpoint_storage=place.store)
+    assert result.outputs == ["[11, 5]"]
+    for header in place.history("r"):
+        options = {"checkpoint": header.checkpoint_id, "fork": True, "checkpoint_storage": place.store}
+        assert run(workflow, **options).outputs == ["[11, 5]"]
+
+
+def joined_with_a_child(*, gives):
+    """s → [child, quick] → join; the child asks, and yields what it is told if it `gives`."""
+    inner = Asker("asker", [])
+
+    @executor(id="last")
+    async def last(text: str) -> str | None:
+        return text if gives else None
+
+    child = WorkflowExecutor(WorkflowBuilder("inner", inner).add_edge(inner, last).build(), id="child")
+    s, quick = text_passer("s", []), text_passer("quick", [])
+
+    @executor(id="join")
+    async def join(texts: list[str]) -> str:
+        return " + ".join(texts)
+
+    builder = WorkflowBuilder("joined", s).add_fan_out_edges(s, [child, quick])
+    return builder.add_fan_in_edges([child, quick], join).build()
+
+
+@pytest.mark.parametrize(("gives", "expected"), [(True, "x=yes + x"), (False, "x")])
+def test_a_join_waits_for_a_sub_workflow_with_an_open_request(place, gives, expected):
+    """Section 3.5: the join fires when the scope has yielded or ended without, never while a request is open."""
+    workflow = joined_with_a_child(gives=gives)
+    first = run(workflow, "x", checkpoint_storage=place.store)
+    assert (first.status, first.outputs) == (Status.IDLE_WITH_PENDING_REQUESTS, [])
+    second = run(workflow, checkpoint=first, responses=answers(first, "yes"), checkpoint_storage=place.reopen())
+    assert (second.status, second.outputs) == (Status.IDLE, [expected])
+
+
+def test_a_join_behind_a_failed_branch_does_not_fire_without_it(place):
+    """Section 3.9 and 4: no barrier comes before a resume has run the rest, so the join never has too little."""
+    error = failed(uneven_join([], broken={"b1"}), 1, run_id="r", checkpoint_storage=place.store)
+    assert error.result.outputs == []
+    log = []
+    assert run(uneven_join(log), checkpoint=error.result, checkpoint_storage=place.reopen()).outputs == ["[2, 111]"]
+    assert log == ["b1", "b2", "join [2, 111]"]

@@ -423,3 +423,72 @@ def test_an_answer_through_the_stream_lets_every_child_end_right(place):
 
     result = bounded(answered())
     assert (result.status, result.outputs, result.turn) == (Status.IDLE, ENDS, 1)
+
+
+def test_an_answer_through_the_stream_is_taken_at_the_next_barrier(place):
+    """Requests: it becomes visible at its own scope's barrier, so the running superstep ends before it is handled."""
+
+    async def answered():
+        log, gate = [], asyncio.Event()
+
+        class AsksAndWorks(Executor):
+            @handler
+            async def on_number(self, number: int, ctx: WorkflowContext[int]) -> None:
+                if number:
+                    await ctx.request_info(number, response_type=str)
+                    await ctx.send_message(0, target_id="slow")
+
+            @response_handler
+            async def on_answer(self, number: int, answer: str, ctx: WorkflowContext[int]) -> None:
+                log.append(f"told in superstep {ctx.superstep}")
+
+        @executor(id="slow")
+        async def slow(number: int, ctx: WorkflowContext) -> None:
+            await gate.wait()
+            log.append(f"slow in superstep {ctx.superstep}")
+
+        asks = AsksAndWorks("asks")
+        workflow = WorkflowBuilder("answered", asks).add_edge(asks, slow).build()
+        stream = workflow.run(1, run_id="r", stream=True, checkpoint_storage=place.store)
+        async for event in stream:
+            if isinstance(event, RequestOpened):
+                await stream.answer({event.request_id: "now"})
+                log.append("answer saved")
+                gate.set()
+        return log, await stream.result()
+
+    log, result = bounded(answered())
+    assert log == ["answer saved", "slow in superstep 2", "told in superstep 3"]
+    assert (result.status, result.turn) == (Status.IDLE, 1)
+
+
+def test_a_request_is_seen_only_after_its_barrier(place):
+    """Section 3.2: while another executor of the superstep runs, the question is not open yet."""
+
+    async def looked():
+        seen, asked = [], asyncio.Event()
+        s = adder("s", 0, [])
+
+        class Asks(Executor):
+            @handler
+            async def on_number(self, number: int, ctx: WorkflowContext) -> None:
+                await ctx.request_info(number, response_type=str)
+                asked.set()
+
+            @response_handler
+            async def on_answer(self, number: int, answer: str, ctx: WorkflowContext) -> None: ...
+
+        @executor(id="slow")
+        async def slow(number: int) -> int:
+            await asked.wait()
+            for _ in range(5):
+                await asyncio.sleep(0)
+            seen.append("slow ends")
+            return number
+
+        workflow = WorkflowBuilder("looked", s).add_fan_out_edges(s, [Asks("asks"), slow]).build()
+        async for event in workflow.run(1, stream=True, checkpoint_storage=place.store):
+            seen.append(type(event))
+        return [each for each in seen if each in ("slow ends", RequestOpened)]
+
+    assert bounded(looked()) == ["slow ends", RequestOpened]

@@ -1,6 +1,7 @@
 """Supersteps: what is delivered and seen when, and the order that is part of the contract (section 3.1 to 3.3)."""
 
 import asyncio
+import contextvars
 from typing import Never
 
 import pytest
@@ -16,7 +17,7 @@ from rehydrate import (
     response_handler,
 )
 from rehydrate.model.events import OutputYielded
-from tests.cases.flows import adder, four_parallel
+from tests.cases.flows import adder, asking_child, four_parallel
 from tests.cases.kit import answers, failed, run, scope_events, streamed, supersteps
 
 
@@ -390,3 +391,76 @@ def test_a_stream_has_the_same_committed_events_as_a_call(place):
     read = asyncio.run(streamed(four_parallel([]), 1, checkpoint_storage=place.store))
     assert scope_events(called) == scope_events(read)
     assert [type(e) for e in called if not e.live] == [type(e) for e in read if not e.live]
+
+
+def test_scopes_and_executors_of_a_superstep_take_their_turn_in_executor_order(place):
+    """Section 3 and 4: a scope's outputs come in the place of its `WorkflowExecutor`, in outputs and in messages."""
+
+    def child(id):
+        return WorkflowExecutor(WorkflowBuilder(f"in {id}", adder("inner", 0, [])).build(), id=id)
+
+    def namer(id):
+        @executor(id=id)
+        async def name(number: int, ctx: WorkflowContext[int, int]) -> None:
+            await ctx.yield_output(number)
+            await ctx.send_message(number)
+
+        return name
+
+    @executor(id="spread")
+    async def spread(start: int, ctx: WorkflowContext[int]) -> None:
+        for number, target in enumerate(("a", "b", "c", "d"), start=1):
+            await ctx.send_message(number, target_id=target)
+
+    got = []
+
+    @executor(id="sink")
+    async def sink(number: int, ctx: WorkflowContext) -> None:
+        got.append(number)
+
+    nodes = [child("a"), namer("b"), child("c"), namer("d")]
+    builder = WorkflowBuilder("mixed", spread).add_fan_out_edges(spread, nodes)
+    for node in nodes:
+        builder.add_edge(node, sink)
+    result = run(builder.build(), 0, checkpoint_storage=place.store)
+    assert result.outputs == [2, 4]
+    assert got == [1, 2, 3, 4]
+    outputs = WorkflowBuilder("outputs", spread).add_fan_out_edges(
+        spread, [child("a"), adder("b", 0, []), child("c"), adder("d", 0, [])]
+    )
+    assert run(outputs.build(), 0, checkpoint_storage=place.store).outputs == [1, 2, 3, 4]
+
+
+def test_an_answer_and_a_message_of_one_call_share_the_next_superstep(place):
+    """Section 4: where no superstep is unfinished, the message and all that the answers woke share the next one."""
+    first = run(asking_child([]), "x", checkpoint_storage=place.store)
+    given = answers(first, "y")
+    second = run(asking_child([]), "z", checkpoint=first, responses=given, checkpoint_storage=place.reopen())
+    began, _ = supersteps(second.events)
+    assert began[:3] == [("", 2), ("ask#1", 2), ("ask#2", 1)]
+    assert second.outputs == ["X=Y"]
+
+
+def test_handlers_see_a_copy_of_the_callers_context_variables(place):
+    """Section 3.13: what the caller set is seen, and what a handler sets is seen by nobody else."""
+    variable = contextvars.ContextVar("variable", default="unset")
+    seen = []
+
+    @executor(id="s")
+    async def s(number: int) -> int:
+        seen.append(variable.get())
+        variable.set("changed by s")
+        return number
+
+    @executor(id="t")
+    async def t(number: int) -> int:
+        seen.append(variable.get())
+        return number
+
+    async def call():
+        variable.set("the caller's")
+        await WorkflowBuilder("context", s).add_edge(s, t).build().run(1, checkpoint_storage=place.store)
+        seen.append(variable.get())
+
+    asyncio.run(call())
+    assert seen == ["the caller's"] * 3

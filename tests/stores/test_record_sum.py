@@ -7,7 +7,7 @@ import pytest
 from rehydrate.codecs.checkpoints import digest_sum, record_digest
 from rehydrate.errors import CheckpointCorruptError
 from rehydrate.model.checkpoint import Header
-from rehydrate.stores.records_sum import RecordSum, check_sum
+from rehydrate.stores.records_sum import RecordSum, checked_sum
 from rehydrate.testing.store_contract import CommitMaker
 
 PART = 256 * 1024
@@ -37,9 +37,9 @@ def test_parts_give_the_same_sum(size: int) -> None:
     """Records of all sizes give one sum, whether they come whole or in parts, hashed here or on a second thread."""
     records = {"small": b"s", "é": b"x" * size, "after": b"", "big": b"y" * (2 * 1024 * 1024), "last": b"l"}
     header = header_of(records)
-    check_sum(header, records)
+    checked_sum(header, records)
     with added(records) as record_sum:
-        record_sum.check(header)
+        record_sum.checked(header)
 
 
 @pytest.mark.parametrize(
@@ -57,6 +57,6 @@ def test_every_difference_is_seen(wrong: dict[str, bytes]) -> None:
     """A record less, more, swapped, cut, changed or under another key is damage, in both ways of checking."""
     header = header_of({"a": b"1", "b": b"2", "big": b"x" * 3_000_000})
     with pytest.raises(CheckpointCorruptError, match="checkpoint 'run:0' of run 'run' is damaged"):
-        check_sum(header, wrong)
+        checked_sum(header, wrong)
     with added(wrong) as record_sum, pytest.raises(CheckpointCorruptError, match="checkpoint 'run:0' of run 'run'"):
-        record_sum.check(header)
+        record_sum.checked(header)

@@ -46,6 +46,8 @@ _OTHERS: Final = bytes(byte for byte in range(256) if byte not in _OPENERS)
 
 #: Up to this size counting openers is the cheapest test.
 _SHORT: Final = 16 * 1024
+#: Parts whose openers are counted together.
+_GROUP: Final = 16
 #: Bytes for an element from which on splitting costs no more than counting.
 _FEW_AND_LARGE: Final = 64
 #: Levels that are taken apart at the speed of C; below them whole subtrees would be stepped over too often.
@@ -95,10 +97,22 @@ def _measure(data: bytes, max_depth: int) -> bool:
     room = max_depth
     while level and room > max(0, max_depth - _SPLITS):
         room -= 1
-        large = (bytes(part) for outer in level for part in _inside(outer) if len(part) > room)
-        # The number of openers comes last: it costs most, and for texts of other alphabets it says little.
-        level = [part for part in large if part[0] in _OPENERS and _count_openers(part) > room and _holds_values(part)]
+        large = [part for outer in level for part in _inside(outer) if len(part) > room]
+        level = [part for start in range(0, len(large), _GROUP) for part in _deep(large[start : start + _GROUP], room)]
     return any(_scan(part, room) for part in level)
+
+
+def _deep(parts: Sequence[bytes | msgspec.Raw], room: int) -> list[bytes]:
+    """Return those parts in which there could be more than `room` containers in one another."""
+    # Lists mostly hold values of one kind: if the first is a container, one count for all is likely to do.
+    if memoryview(parts[0])[0] in _OPENERS and _count_openers(b"".join(parts)) <= room:
+        return []
+    # Counting comes last here: it costs most, and for texts of other alphabets it says little.
+    return [
+        part
+        for part in map(bytes, parts)
+        if part[0] in _OPENERS and _count_openers(part) > room and _holds_values(part)
+    ]
 
 
 def _is_worth_splitting(data: bytes, max_depth: int) -> bool:

@@ -36,15 +36,13 @@ def digest_sum(digests: Iterable[int]) -> bytes:
     return (sum(digests) % _MODULUS).to_bytes(32, "big")
 
 
-def checked_digests(header: Header, records: Mapping[str, bytes]) -> dict[str, int]:
-    """Return each record's digest. Raises `CheckpointCorruptError` where one is missing, stale, swapped or changed."""
+def check_digests(header: Header, digests: Mapping[str, int]) -> None:
+    """Raise `CheckpointCorruptError` where a record is missing, stale, swapped or changed."""
     what = f"checkpoint {header.checkpoint_id!r} of run {header.run_id!r}"
-    if len(records) != header.records:
-        raise CheckpointCorruptError(what, f"it has {len(records)} records instead of {header.records}")
-    digests = {key: record_digest(key, data) for key, data in records.items()}
+    if len(digests) != header.records:
+        raise CheckpointCorruptError(what, f"it has {len(digests)} records instead of {header.records}")
     if digest_sum(digests.values()) != header.digest:
         raise CheckpointCorruptError(what, "the sum of its records is wrong: one was changed, swapped or is stale")
-    return digests
 
 
 def encode_checkpoint(header: Header, records: Mapping[str, bytes]) -> bytes:

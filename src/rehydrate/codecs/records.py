@@ -25,25 +25,28 @@ def encode_record(record: Record) -> bytes:
     return wrap(_ENCODER.encode(record))
 
 
-def decode_record(kind: str, data: bytes) -> Record:
-    """Return the record of enveloped bytes; raises `CheckpointCorruptError` or `CheckpointFormatError`."""
+def decode_record(kind: str, data: bytes, *, hashed: bool = False) -> Record:
+    """Return the record of enveloped bytes; raises `CheckpointCorruptError` or `CheckpointFormatError`.
+
+    `hashed` is `unwrap`'s.
+    """
     decoder = _DECODERS.get(kind)
     if decoder is None:
         raise CheckpointCorruptError(f"a record of kind {kind!r}", "this kind is not known")
     try:
-        return decoder.decode(unwrap(data))
+        return decoder.decode(unwrap(data, hashed=hashed))
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise CheckpointCorruptError(f"a record of kind {kind!r}", str(error)) from error
 
 
 def decode_records(records: dict[str, bytes]) -> list[tuple[Key, Record]]:
-    """Return all records of a stored checkpoint; raises as `decode_record`."""
+    """Return all records of a checkpoint whose record sum is right; raises as `decode_record`."""
     found: list[tuple[Key, Record]] = []
     for text, data in records.items():
         key = key_of(text)
         if key is None:
             raise CheckpointCorruptError("a record", f"its key {text!r:.80} has no form that is written")
-        found.append((key, decode_record(key[1], data)))
+        found.append((key, decode_record(key[1], data, hashed=True)))
     return found
 
 

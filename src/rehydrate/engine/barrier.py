@@ -14,7 +14,6 @@ from rehydrate.graph.definition import Definition
 from rehydrate.ids import join_slot, order_key, outer_id, request_name, scope_of, slot
 from rehydrate.model.effects import Ask, Effect, Failure, Output, Route, Send, SetState, UpdateState
 from rehydrate.model.events import (
-    InvocationFailed,
     MessageDropped,
     OutputYielded,
     RequestOpened,
@@ -151,16 +150,8 @@ class Barrier:
             for delivery in self.plan.chains[write.executor]:
                 if delivery.activation >= write.activation:
                     self.draft.remove(self.path, "done", invocation_name(write.executor, delivery.activation))
-            self.draft.put(self.path, "failure", name, FailureRecord(failure, write.executor))
-            self.change.events.append(
-                InvocationFailed(
-                    path=self.path,
-                    executor_id=write.executor,
-                    superstep=self.superstep,
-                    activation=write.activation,
-                    failure=failure,
-                )
-            )
+            record = FailureRecord(failure, write.executor, write.activation)
+            self.draft.put(self.path, "failure", name, record)
         self.change.barriers = True
 
     def _take_inbox(self) -> None:

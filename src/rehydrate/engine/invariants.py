@@ -22,7 +22,7 @@ from rehydrate.model.records import (
 from .plan import invocation_name
 from .run import Run
 
-_RUN_LEVEL = frozenset({"run", "signature", "turn", "output", "receipt"})
+_RUN_LEVEL = frozenset({"run", "signature", "turn", "output", "receipt", "receipts"})
 
 
 def check_run(run: Run) -> list[str]:

@@ -11,7 +11,6 @@ from typing import TypeAlias, cast
 from rehydrate.graph.definition import Definition, Join
 from rehydrate.ids import scope_of
 from rehydrate.model.effects import Failure
-from rehydrate.model.events import InvocationFailed
 from rehydrate.model.records import FailureRecord, JoinRecord, RequestRecord, ScopeRecord, Trail
 from rehydrate.model.sealed import Listed
 
@@ -100,5 +99,4 @@ def deadlocked(change: Change, path: str) -> bool:
     text = f"joins {', '.join(map(repr, joins))} wait for each other"
     failure = Failure("deadlock", "JoinDeadlockError", text, facts=tuple(joins))
     draft.put(path, "failure", joins[0], FailureRecord(failure, joins[0]))
-    change.events.append(InvocationFailed(path=path, executor_id=joins[0], failure=failure))
     return True

@@ -5,7 +5,7 @@ Reads records only; the same functions serve the engine, the runtime and a store
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple, cast
 
 from rehydrate.graph.definition import Definition
@@ -34,6 +34,7 @@ class FailedPlace(NamedTuple):
     path: str
     name: str
     executor: str
+    activation: int
     failure: Failure
 
 
@@ -100,16 +101,16 @@ def next_executors(run: Run) -> list[str]:
     return sorted(found)
 
 
-def failures(run: Run, graph: Definition) -> list[FailedPlace]:
-    """Return the failures in executor order, outer scopes first."""
-    if not run.totals["failure"]:
-        return []
+def failures(records: Run | Draft, graph: Definition, paths: Iterable[str]) -> list[FailedPlace]:
+    """Return the failures in the given scopes, those of one scope in executor order."""
     found: list[FailedPlace] = []
-    for path in scopes(run):
+    for path in paths:
+        here = [(name, cast("FailureRecord", record)) for name, record in records.items(path, "failure")]
+        if not here:
+            continue
         position = _graph_at(graph, path).position
-        here = [(name, cast("FailureRecord", record)) for name, record in run.table(path, "failure").items()]
         here.sort(key=lambda item: (position.get(item[1].executor, -1), order_key(item[0])))
-        found += [FailedPlace(path, name, record.executor, record.failure) for name, record in here]
+        found += [FailedPlace(path, name, r.executor, r.activation, r.failure) for name, r in here]
     return found
 
 

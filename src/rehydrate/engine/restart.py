@@ -11,7 +11,6 @@ from typing import Final, cast
 import msgspec
 
 from rehydrate.model.effects import Failure
-from rehydrate.model.events import InvocationFailed
 from rehydrate.model.records import AttemptRecord, Delivery, FailureRecord, LimitRecord, ScopeRecord
 
 from .change import Change
@@ -64,12 +63,12 @@ def _restart_chain(change: Change, path: str, plan: Plan, chain: list[Delivery],
         if draft.get(path, "unrouted", name) is not None:
             change.then.append(RouteAgain(path, superstep, delivery))
             continue
-        if not lost or _count_lost(change, path, delivery, superstep):
+        if not lost or _count_lost(change, path, delivery):
             change.then.append(StartInvocation(path, superstep, delivery, plan.payloads(delivery)))
         return
 
 
-def _count_lost(change: Change, path: str, delivery: Delivery, superstep: int) -> bool:
+def _count_lost(change: Change, path: str, delivery: Delivery) -> bool:
     """Count an attempt that ended with its process; `False` where it was one too many."""
     name = invocation_name(delivery.executor, delivery.activation)
     before = cast("AttemptRecord | None", change.draft.get(path, "attempt", name))
@@ -79,14 +78,5 @@ def _count_lost(change: Change, path: str, delivery: Delivery, superstep: int) -
         return True
     change.draft.remove(path, "attempt", name)
     failure = Failure("lost", "LostAttempts", f"its process ended during each of {lost} attempts in a row")
-    change.draft.put(path, "failure", name, FailureRecord(failure, delivery.executor))
-    change.events.append(
-        InvocationFailed(
-            path=path,
-            executor_id=delivery.executor,
-            superstep=superstep,
-            activation=delivery.activation,
-            failure=failure,
-        )
-    )
+    change.draft.put(path, "failure", name, FailureRecord(failure, delivery.executor, delivery.activation))
     return False

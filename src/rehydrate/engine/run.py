@@ -41,6 +41,10 @@ class Run:
         """Return the records of one kind in one scope."""
         return self.tables.get((path, kind), _EMPTY)
 
+    def items(self, path: str, kind: str) -> list[tuple[str, Record]]:
+        """Return the records of one kind in one scope."""
+        return list(self.table(path, kind).items())
+
     def apply(self, delta: Delta) -> None:
         """Make a change real."""
         for (path, kind, name), record in delta.items():

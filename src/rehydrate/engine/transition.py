@@ -32,7 +32,7 @@ from .inputs import (
     TurnArrived,
 )
 from .plan import invocation_name, plan_of
-from .reading import busy, resting_status
+from .reading import busy, failures, resting_status
 from .run import Run
 from .steps import Arrival, all_scopes
 from .turn import begin_turn, take_answer, wake
@@ -75,7 +75,7 @@ def _take(change: Change, item: Input, touched: set[str], merged: dict[str, dict
             merged[item.path] = item.values
             touched.add(item.path)
         case MergeBroken():
-            _fail(change, item.path, item.key, "", FailureRecord(item.failure, ""))
+            _fail(change, item.path, item.key, FailureRecord(item.failure, ""))
         case CancelAsked():
             pass
         case _:
@@ -93,7 +93,7 @@ def _finished(change: Change, item: InvocationFinished) -> None:
     again = draft.totals["unrouted"] > 0 and draft.get(item.path, "unrouted", name) is not None
     if item.failure is not None:
         draft.put(item.path, "unrouted", name, record)
-        _fail(change, item.path, name, item.executor, FailureRecord(item.failure, item.executor), item.activation)
+        _fail(change, item.path, name, FailureRecord(item.failure, item.executor, item.activation))
     else:
         if again:
             draft.remove(item.path, "unrouted", name)
@@ -109,24 +109,12 @@ def _finished(change: Change, item: InvocationFinished) -> None:
 def _broken(change: Change, item: InvocationBroken) -> None:
     """Record a failed invocation; it ends its chain, the others go on."""
     name = invocation_name(item.executor, item.activation)
-    record = FailureRecord(item.failure, item.executor)
-    _fail(change, item.path, name, item.executor, record, item.activation)
+    _fail(change, item.path, name, FailureRecord(item.failure, item.executor, item.activation))
 
 
-def _fail(change: Change, path: str, name: str, executor: str, record: FailureRecord, activation: int = 0) -> None:
-    step = change.draft.step(path)
-    if step is None:
-        return
-    change.draft.put(path, "failure", name, record)
-    change.events.append(
-        InvocationFailed(
-            path=path,
-            executor_id=executor,
-            superstep=step.superstep,
-            activation=activation,
-            failure=record.failure,
-        )
-    )
+def _fail(change: Change, path: str, name: str, record: FailureRecord) -> None:
+    if change.draft.step(path) is not None:
+        change.draft.put(path, "failure", name, record)
 
 
 def _answered(change: Change, item: AnswersArrived) -> None:
@@ -139,6 +127,7 @@ def _answered(change: Change, item: AnswersArrived) -> None:
 
 def _cancelled(change: Change) -> Step:
     change.barriers = True
+    _tell_failures(change)
     change.events.append(StatusChanged(status=Status.CANCELLED))
     change.then.append(EndRun(Status.CANCELLED))
     return Step(*change.finish())
@@ -156,7 +145,26 @@ def _end(change: Change) -> None:
     failed = draft.totals["failure"] > 0
     kind = "failure" if failed else "limit"
     paths = tuple(path for path in all_scopes(change) if draft.count(path, kind))
+    _tell_failures(change)
     _rest(change, Status.FAILED if failed else Status.LIMIT_REACHED, paths)
+
+
+def _tell_failures(change: Change) -> None:
+    """Tell of all failures in executor order, outer scopes first, whichever came first."""
+    draft = change.draft
+    if not draft.totals["failure"]:
+        return
+    for place in failures(draft, change.graph, all_scopes(change)):
+        step = draft.step(place.path)
+        change.events.append(
+            InvocationFailed(
+                path=place.path,
+                executor_id=place.executor,
+                superstep=step.superstep if step is not None else 0,
+                activation=place.activation,
+                failure=place.failure,
+            )
+        )
 
 
 def _rest(change: Change, status: Status, paths: tuple[str, ...]) -> None:

@@ -28,6 +28,7 @@ from .change import Change
 from .discard import discard
 from .inputs import Answer, TurnArrived
 from .reading import surfaced
+from .receipts import leave_receipt
 from .restart import restart
 from .run import birth_of
 from .steps import Arrival, all_scopes, open_step, stepping_scopes
@@ -92,7 +93,7 @@ def take_answer(change: Change, answer: Answer) -> Arrival:
     draft = change.draft
     request = cast("RequestRecord", draft.get(answer.path, "request", answer.name))
     draft.remove(answer.path, "request", answer.name)
-    draft.put("", "receipt", f"{answer.path}/{answer.name}", ReceiptRecord("answered", draft.turn().number))
+    leave_receipt(change, answer.path, answer.name, ReceiptRecord("answered", draft.turn().number))
     return Arrival(request.executor, answer.value, request.trail, "answer", answer.name, request.handler, request.data)
 
 
@@ -118,7 +119,7 @@ def _settle_pending(change: Change, arrived: TurnArrived) -> list[str]:
         return []
     for path, name in open_requests:
         draft.remove(path, "request", name)
-        draft.put("", "receipt", f"{path}/{name}", ReceiptRecord("cancelled", draft.turn().number))
+        leave_receipt(change, path, name, ReceiptRecord("cancelled", draft.turn().number))
     change.events.append(RequestsCancelled(request_ids=ids))
     return _freed(change, {path for path, _ in open_requests})
 

@@ -40,7 +40,10 @@ class MessageTypeError(CallError, TypeError):
 
     def text(self) -> str:
         """Name both types."""
-        return f"workflow {self.workflow!r} was given a {self.given}; its start executor {self.executor!r} takes {' or '.join(self.takes)}."
+        taken = " or ".join(self.takes)
+        return (
+            f"workflow {self.workflow!r} was given a {self.given}; its start executor {self.executor!r} takes {taken}."
+        )
 
     def action(self) -> str:
         """Say what to do next."""
@@ -225,7 +228,8 @@ class UnfinishedWorkError(CallError):
 
     def text(self) -> str:
         """Name run and places."""
-        return f"run {self.run_id!r} has unfinished work in {', '.join(repr(path or 'the root') for path in self.where[:5])}."
+        places = ", ".join(repr(path) if path else "the root" for path in self.where[:5])
+        return f"run {self.run_id!r} has unfinished work in {places}."
 
     def action(self) -> str:
         """Say what to do next."""

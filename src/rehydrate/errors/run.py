@@ -95,7 +95,11 @@ class StateConflictError(RunError):
 
     def text(self) -> str:
         """Name key and executors."""
-        return f"executors {self.first!r} and {self.second!r} wrote different values to state key {self.key!r} in one superstep{f' of {self.path}' if self.path else ''}."
+        place = f" of {self.path}" if self.path else ""
+        return (
+            f"executors {self.first!r} and {self.second!r} wrote different values to state key {self.key!r} in one"
+            f" superstep{place}."
+        )
 
     def action(self) -> str:
         """Say what to do next."""
@@ -172,21 +176,7 @@ class SaveHookError(RunError):
 
     def action(self) -> str:
         """Say what to do next."""
-        return "Return a dict with string keys and storable values from on_checkpoint_save, and accept it in on_checkpoint_restore."
-
-
-@dataclass(eq=False, repr=False)
-class NestingDepthError(RunError):
-    """Sub-workflows are nested deeper than is allowed."""
-
-    code: ClassVar[str] = "nesting-depth"
-    path: str
-    limit: int
-
-    def text(self) -> str:
-        """Name the path."""
-        return f"scope {self.path!r} would be nested deeper than {self.limit} levels."
-
-    def action(self) -> str:
-        """Say what to do next."""
-        return "Use a loop inside one workflow instead of nesting it in itself."
+        return (
+            "Return a dict with string keys and storable values from on_checkpoint_save, and accept it in"
+            " on_checkpoint_restore."
+        )

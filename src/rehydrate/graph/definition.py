@@ -76,3 +76,8 @@ class Definition:
     def forwards_messages(self) -> frozenset[str]:
         """Executors with outgoing edges: what a sub-workflow there yields becomes messages, elsewhere outputs."""
         return frozenset(source for source, groups in self.outgoing.items() if groups)
+
+    @cached_property
+    def fan_in(self) -> Mapping[tuple[str, str], Edge]:
+        """The edge of each (source, join)."""
+        return {(edge.source, edge.target): edge for edge in self.edges if edge.fan_in}

@@ -5,7 +5,7 @@ No user type and no open value ever appears here; a store needs nothing else to 
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 from typing import Final, Literal, TypeAlias
 
 import msgspec
@@ -17,7 +17,7 @@ FORMAT: Final = 1
 _SEPARATOR: Final = "\x1f"
 
 
-class Status(str, Enum):
+class Status(StrEnum):
     """How a run stands at a checkpoint."""
 
     RUNNING = "RUNNING"
@@ -114,7 +114,10 @@ class Commit(msgspec.Struct, frozen=True):
 
 
 class Head(msgspec.Struct, frozen=True):
-    """A run's newest checkpoint and its owner. `alive`: the lease holds and the owner's process is not seen to be gone."""
+    """A run's newest checkpoint and its owner.
+
+    `alive`: the lease holds and the owner's process is not seen to be gone.
+    """
 
     header: Header
     owner: str | None
@@ -123,10 +126,14 @@ class Head(msgspec.Struct, frozen=True):
 
 
 class Stored(msgspec.Struct, frozen=True):
-    """A checkpoint as it was stored, and the head of its run at the moment of reading."""
+    """A checkpoint as it was stored, and the head of its run at the moment of reading.
+
+    `digests` are the numbers that the store checked the record sum with: each record's SHA-256, key included.
+    """
 
     header: Header
     records: dict[str, bytes]
+    digests: dict[str, int]
     head: Head
 
 

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-Plain: TypeAlias = None | bool | int | float | str | list["Plain"] | dict[str, "Plain"]
+Plain: TypeAlias = bool | int | float | str | list["Plain"] | dict[str, "Plain"] | None

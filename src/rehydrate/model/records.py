@@ -15,12 +15,9 @@ from .sealed import Items, Listed, Sealed
 Trail: TypeAlias = tuple[int, ...]
 #: One message, or the list that a join hands over.
 Payload: TypeAlias = Sealed | Listed
-DeliveryKind: TypeAlias = Literal["message", "answer", "list"]
-
-#: Where run-level records stand; scopes and steps stand under their parent's path.
-Kind: TypeAlias = Literal[
-    "run", "signature", "turn", "output", "receipt", "scope", "step", "limit", "rest", "counter", "done", "unrouted", "failure",
-    "attempt", "request", "join", "outbox", "inbox", "instance", "state", "part",
+DeliveryKind: TypeAlias = Literal[
+    "run", "signature", "turn", "output", "receipt", "receipts", "scope", "step", "limit", "rest", "counter", "done",
+    "unrouted", "failure", "attempt", "request", "join", "outbox", "inbox", "instance", "state", "part",
 ]  # fmt: skip
 Key: TypeAlias = tuple[str, str, str]
 
@@ -70,6 +67,12 @@ class ReceiptRecord(msgspec.Struct, frozen=True, array_like=True):
 
     state: Literal["answered", "cancelled"]
     turn: int
+
+
+class ReceiptsRecord(msgspec.Struct, frozen=True, array_like=True):
+    """Many receipts in one record, so that a long conversation does not load a record per question."""
+
+    receipts: dict[str, ReceiptRecord]
 
 
 class ScopeRecord(msgspec.Struct, frozen=True, array_like=True):
@@ -137,6 +140,7 @@ class FailureRecord(msgspec.Struct, frozen=True, array_like=True):
 
     failure: Failure
     executor: str
+    activation: int = 0
 
 
 class AttemptRecord(msgspec.Struct, frozen=True, array_like=True):
@@ -194,7 +198,7 @@ class InstanceRecord(msgspec.Struct, frozen=True, array_like=True):
 
 
 class StateRecord(msgspec.Struct, frozen=True, array_like=True):
-    """One key of a scope's state: a value, or (`value` is `None`) a list of `count` elements that stand in part records.
+    """One key of a scope's state: a value, or (`value` is `None`) a list of `count` elements in part records.
 
     Parts are numbered; those below `merged` are not merged again, `next` is the next number.
     """
@@ -212,9 +216,9 @@ class PartRecord(msgspec.Struct, frozen=True, array_like=True):
 
 
 Record: TypeAlias = (
-    RunRecord | SignatureRecord | TurnRecord | OutputRecord | ReceiptRecord | ScopeRecord | StepRecord | LimitRecord
-    | RestRecord | CounterRecord | DoneRecord | FailureRecord | AttemptRecord | RequestRecord | JoinRecord | OutboxRecord
-    | InboxRecord | InstanceRecord | StateRecord | PartRecord
+    RunRecord | SignatureRecord | TurnRecord | OutputRecord | ReceiptRecord | ReceiptsRecord | ScopeRecord
+    | StepRecord | LimitRecord | RestRecord | CounterRecord | DoneRecord | FailureRecord | AttemptRecord
+    | RequestRecord | JoinRecord | OutboxRecord | InboxRecord | InstanceRecord | StateRecord | PartRecord
 )  # fmt: skip
 
 #: The class of each kind; what is stored under a kind decodes to exactly this.
@@ -224,6 +228,7 @@ RECORD_TYPES: dict[str, type[Record]] = {
     "turn": TurnRecord,
     "output": OutputRecord,
     "receipt": ReceiptRecord,
+    "receipts": ReceiptsRecord,
     "scope": ScopeRecord,
     "step": StepRecord,
     "limit": LimitRecord,

@@ -14,7 +14,7 @@ import msgspec
 
 from rehydrate.codecs import plain
 from rehydrate.codecs.checkpoints import (
-    checked_digests,
+    check_digests,
     decode_checkpoint,
     digest_sum,
     encode_checkpoint,
@@ -26,7 +26,7 @@ from rehydrate.engine.invariants import check_run
 from rehydrate.engine.run import Run
 from rehydrate.errors import CheckpointCorruptError, InconsistentRunError
 from rehydrate.ids import check_id, child_path, join_slot, scope_of
-from rehydrate.model.checkpoint import Header, Status, key_text
+from rehydrate.model.checkpoint import Header, Status, Stored, key_text
 from rehydrate.model.plain import Plain
 from rehydrate.model.records import InstanceRecord, RunRecord, StateRecord
 
@@ -136,7 +136,10 @@ class WorkflowCheckpoint:
     def from_bytes(cls, data: bytes) -> WorkflowCheckpoint:
         """Return the checkpoint of `to_bytes`. Raises `CheckpointCorruptError`, `CheckpointFormatError` or
         `InconsistentRunError`."""
-        return restored(*decode_checkpoint(data))
+        header, records = decode_checkpoint(data)
+        digests = {key: record_digest(key, data) for key, data in records.items()}
+        check_digests(header, digests)
+        return _decoded(header, records, digests)
 
     @classmethod
     def legacy(
@@ -198,9 +201,12 @@ class WorkflowCheckpoint:
         return f"WorkflowCheckpoint({self.checkpoint_id!r}, run_id={self.run_id!r}, status={self.status.value})"
 
 
-def restored(header: Header, records: dict[str, bytes]) -> WorkflowCheckpoint:
-    """Return a checkpoint from what a store gave; the records are checked to fit together."""
-    digests = checked_digests(header, records)
+def restored(stored: Stored) -> WorkflowCheckpoint:
+    """Return the checkpoint that a store gave, its record sum checked; here the records must fit together."""
+    return _decoded(stored.header, stored.records, stored.digests)
+
+
+def _decoded(header: Header, records: dict[str, bytes], digests: dict[str, int]) -> WorkflowCheckpoint:
     run = Run(decode_records(records))
     violations = check_run(run)
     if violations:

@@ -69,7 +69,7 @@ class Finder:
         if row.status in RESTING:
             return await self._recorded(store, row)
         stored = await load(store, Latest(row.run_id))
-        found = Found(restored(stored.header, stored.records), stored.head, same=True)
+        found = Found(restored(stored), stored.head, same=True)
         turn = turn_of(found.checkpoint.records)
         if turn is None or turn.number != row.number or stored.header.status in RESTING:
             return await self._recorded(store, row)
@@ -77,7 +77,7 @@ class Finder:
 
     async def _recorded(self, store: CheckpointStorage, row: TurnRow) -> Found:
         stored = await load(store, row.checkpoint_id)
-        return Found(restored(stored.header, stored.records), stored.head, recorded=True)
+        return Found(restored(stored), stored.head, recorded=True)
 
     def is_same(self, checkpoint: WorkflowCheckpoint, *, base_counts: bool) -> bool:
         """Tell whether the call is the newest turn (or its newest continuation) of a run."""
@@ -121,7 +121,7 @@ class Finder:
         if head.header.workflow != self.graph.name:
             raise RunExistsError(run_id, head.header.checkpoint_id)
         stored = await load(store, Latest(run_id))
-        checkpoint = restored(stored.header, stored.records)
+        checkpoint = restored(stored)
         turn = turn_of(checkpoint.records)
         if turn is not None and turn.base is None and self.is_same(checkpoint, base_counts=False):
             return Found(checkpoint, stored.head, same=True)
@@ -134,7 +134,7 @@ class Finder:
     async def _find_latest(self, run_id: str) -> Found:
         assert self.store is not None  # noqa: S101  (checked with the call)
         stored = await load(self.store, Latest(run_id))
-        checkpoint = restored(stored.header, stored.records)
+        checkpoint = restored(stored)
         same = not self.call.fork and self.is_same(checkpoint, base_counts=False)
         return Found(checkpoint, stored.head, same=same)
 
@@ -165,12 +165,12 @@ class Finder:
             head = await store.head(given.run_id)
             if head is not None and not self.call.fork:
                 newest = await load(store, Latest(given.run_id))
-                imported = restored(newest.header, newest.records)
+                imported = restored(newest)
                 if self.is_same(imported, base_counts=True) and imported.status not in RESTING:
                     return Found(imported, newest.head, same=True)
                 raise ForeignCheckpointError(base, "another store", f"run {given.run_id!r} of this one")
             return Found(given, None)
-        checkpoint = restored(stored.header, stored.records)
+        checkpoint = restored(stored)
         if self.call.fork:
             return Found(checkpoint, stored.head)
         if stored.head.header.checkpoint_id == base:
@@ -181,7 +181,7 @@ class Finder:
         """A checkpoint that is not the head: the base of the newest turn, if this is the same call, else stale."""
         run_id = checkpoint.run_id
         newest = await load(store, Latest(run_id))
-        head = restored(newest.header, newest.records)
+        head = restored(newest)
         if self.is_same(head, base_counts=True) and head.status not in RESTING:
             return Found(head, newest.head, same=True)
         if newest.head.header.workflow == self.graph.name:

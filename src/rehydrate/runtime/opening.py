@@ -159,7 +159,7 @@ class Opening:
     async def _forked_before(self, run_id: str, head: Head) -> Opened:
         assert self.store is not None  # noqa: S101  (it gave the head)
         stored = await load(self.store, Latest(run_id))
-        checkpoint = restored(stored.header, stored.records)
+        checkpoint = restored(stored)
         if not self.finder.is_same(checkpoint, base_counts=True) or checkpoint.status in RESTING:
             raise RunExistsError(run_id, head.header.checkpoint_id)
         return self._same_turn(Found(checkpoint, stored.head, same=True))

@@ -69,7 +69,7 @@ class Outlet:
             case DirectGroup():
                 return (group.edge,)
             case FanInGroup():
-                return tuple(edge for edge in group.edges if edge.source == self.executor_id)
+                return (self.graph.fan_in[(self.executor_id, group.edges[0].target)],)
             case FanOutGroup() | SwitchGroup() | MultiSelectionGroup():
                 return group.edges
             case _:

@@ -32,8 +32,9 @@ class Program:
         """The signature's SHA-256."""
         return hashlib.sha256(self.graph.signature.encode()).hexdigest()
 
+    @cached_property
     def outlets(self) -> Outlets:
-        """Return the places where messages go on, for one turn."""
+        """The places where messages go on; they hold nothing of a run."""
         return Outlets(self.graph, self.codec)
 
     def run_id_of_key(self, key: str | None) -> str | None:

@@ -14,6 +14,7 @@ import msgspec
 from rehydrate.codecs import ValueCodec
 from rehydrate.engine import reading
 from rehydrate.engine.inputs import Answer
+from rehydrate.engine.receipts import receipts
 from rehydrate.engine.run import Run
 from rehydrate.errors import (
     AlreadyAnsweredError,
@@ -26,7 +27,6 @@ from rehydrate.errors import (
 from rehydrate.graph.definition import Definition
 from rehydrate.graph.hints import describe, matches
 from rehydrate.ids import outer_id, scope_of
-from rehydrate.model.records import ReceiptRecord
 from rehydrate.ports import CheckpointStorage
 
 
@@ -170,10 +170,9 @@ def receipt_error(
     request_id: str, run: Run, run_id: str, births: Iterable[str]
 ) -> AlreadyAnsweredError | RequestCancelledError | None:
     """Return what a run's receipts say of a request."""
-    for name, record in run.table("", "receipt").items():
+    for name, record in receipts(run).items():
         if all(outer_id(birth, name) != request_id for birth in births):
             continue
-        if isinstance(record, ReceiptRecord) and record.state == "cancelled":
-            return RequestCancelledError(request_id, run_id)
-        return AlreadyAnsweredError(request_id, run_id)
+        error = RequestCancelledError if record.state == "cancelled" else AlreadyAnsweredError
+        return error(request_id, run_id)
     return None

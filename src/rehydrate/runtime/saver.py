@@ -15,7 +15,7 @@ from rehydrate.codecs.records import encode_record
 from rehydrate.engine.run import Delta, Run
 from rehydrate.ids import outer_id
 from rehydrate.model.checkpoint import Commit, Header, Lease, Put, RequestRow, Status, TurnRow, key_text
-from rehydrate.model.records import Key, ReceiptRecord, Record, ScopeRecord, TurnRecord
+from rehydrate.model.records import Key, ReceiptRecord, ReceiptsRecord, Record, ScopeRecord, TurnRecord
 from rehydrate.ports import CheckpointStorage, Clock
 
 _MODULUS: Final = 1 << 256
@@ -152,10 +152,15 @@ class Saver:
         for (path, kind, name), record in delta.items():
             if kind == "request" and record is not None:
                 rows.append(RequestRow(outer_id(birth, f"{path}/{name}"), run_id, path, "open"))
-            elif kind == "receipt" and isinstance(record, ReceiptRecord):
-                scope = name.rpartition("/")[0]
-                rows.append(RequestRow(outer_id(birth, name), run_id, scope, record.state))
+            elif isinstance(record, ReceiptRecord):
+                rows.append(self._closed(name, record))
+            elif isinstance(record, ReceiptsRecord):
+                rows += [self._closed(inner, receipt) for inner, receipt in record.receipts.items()]
         return tuple(rows)
+
+    def _closed(self, name: str, receipt: ReceiptRecord) -> RequestRow:
+        ledger = self.ledger
+        return RequestRow(outer_id(ledger.birth, name), ledger.run_id, name.rpartition("/")[0], receipt.state)
 
     def _turn(self, run: Run, header: Header) -> TurnRow | None:
         turn = run.get("", "turn", "")

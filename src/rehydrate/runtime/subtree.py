@@ -42,7 +42,7 @@ def grafted(run: Run, path: str, below: Run) -> Run:
     for (at, kind, name), record in below.records():
         if at == ABOVE_ROOT:
             delta[(parent, kind, segment)] = record
-        elif at == "" and kind in (*SHARED, "output", "receipt"):
+        elif at == "" and kind in (*SHARED, "output", "receipt", "receipts"):
             continue
         else:
             delta[(f"{path}/{at}" if at else path, kind, name)] = record

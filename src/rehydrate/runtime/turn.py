@@ -97,7 +97,7 @@ class Turn:
         result = self.result()
         if result.status is not Status.FAILED or self.actor is None:
             return result
-        places = reading.failures(self.actor.run, self.program.graph)
+        places = reading.failures(self.actor.run, self.program.graph, reading.scopes(self.actor.run))
         first = places[0]
         where = f"{first.path}/{first.executor}" if first.path else first.executor or "the root"
         reason = f"{first.failure.type}: {first.failure.text}"
@@ -174,7 +174,7 @@ def make_actor(program: Program, call: Call, opened: Opened, channel: Channel) -
         opened.run_id,
         birth,
         program.codec,
-        program.outlets(),
+        program.outlets,
         Resources(call.resources),
         channel.live if channel.streaming else None,
     )

@@ -19,7 +19,7 @@ from rehydrate.ports import Clock, Inspection
 
 from .arguments import check_commit_texts, check_limit, check_texts
 from .inspection import inspection
-from .records_sum import check_sum
+from .records_sum import checked_sum
 from .standing import Standing, WallClock, check_commit, standing_after, standing_renewed
 
 _Versions = list[tuple[int, bytes | None]]
@@ -108,9 +108,8 @@ class InMemoryCheckpointStorage:
             if found is None:
                 return None
             run, seq = found
-            stored = Stored(header=run.headers[seq], records=run.records_at(seq), head=self._head(run))
-        check_sum(stored.header, stored.records)
-        return stored
+            header, records, head = run.headers[seq], run.records_at(seq), self._head(run)
+        return Stored(header=header, records=records, digests=checked_sum(header, records), head=head)
 
     async def read(self, run_id: str, keys: Sequence[str]) -> dict[str, bytes]:
         """Return those of the head's records that exist; none for an unknown run."""

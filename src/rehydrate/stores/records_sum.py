@@ -1,6 +1,6 @@
 """The record sum: what shows that no record of a checkpoint is missing, stale or swapped.
 
-What a record adds to it is defined in `codecs.checkpoints`. `RecordSum` gives the same while records are read part
+What a record adds to it is defined in `codecs.checkpoints`. `RecordSum` does the same while records are read part
 by part, and hashes big data on a second thread: hashing takes as long as reading.
 """
 
@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from queue import SimpleQueue
 from types import TracebackType
 from typing import Final, Protocol
 
-from rehydrate.codecs.checkpoints import digest_sum, record_digest
-from rehydrate.errors import CheckpointCorruptError
+from rehydrate.codecs.checkpoints import check_digests, record_digest
 from rehydrate.model.checkpoint import Header
 
 #: Below these sizes a thread costs more than it saves: bytes read in all, and bytes of one part.
@@ -28,22 +27,23 @@ class _Hash(Protocol):
     def digest(self) -> bytes: ...
 
 
-def check_sum(header: Header, records: Mapping[str, bytes]) -> None:
-    """Raise `CheckpointCorruptError` where a record is missing, stale, swapped or changed."""
-    _compare(header, len(records), (record_digest(key, data) for key, data in records.items()))
+def checked_sum(header: Header, records: Mapping[str, bytes]) -> dict[str, int]:
+    """Return each record's digest. Raises `CheckpointCorruptError` where one is missing, stale, swapped or changed."""
+    digests = {key: record_digest(key, data) for key, data in records.items()}
+    check_digests(header, digests)
+    return digests
 
 
 class RecordSum:
     """Adds up the digests of records that are given part by part, the parts of one record together."""
 
     def __init__(self) -> None:
-        self._total = 0
-        self._count = 0
+        self._digests: dict[str, int] = {}
         self._read = 0
         self._key: str | None = None
         self._hash: _Hash = hashlib.sha256()
         self._handed = False
-        self._elsewhere: list[_Hash] = []
+        self._elsewhere: list[tuple[str, _Hash]] = []
         self._queue: SimpleQueue[tuple[_Hash, bytes] | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
 
@@ -69,22 +69,23 @@ class RecordSum:
         else:
             self._hash.update(data)
 
-    def check(self, header: Header) -> None:
-        """Do what `check_sum` does, with the records that were given."""
+    def checked(self, header: Header) -> dict[str, int]:
+        """Do what `checked_sum` does, with the records that were given."""
         self._finish()
         self._key = None
         self._join()
-        elsewhere = (int.from_bytes(digest.digest(), "big") for digest in self._elsewhere)
-        _compare(header, self._count, (self._total, *elsewhere))
+        for key, digest in self._elsewhere:
+            self._digests[key] = int.from_bytes(digest.digest(), "big")
+        check_digests(header, self._digests)
+        return self._digests
 
     def _finish(self) -> None:
         if self._key is None:
             return
-        self._count += 1
         if self._handed:
-            self._elsewhere.append(self._hash)
+            self._elsewhere.append((self._key, self._hash))
         else:
-            self._total += int.from_bytes(self._hash.digest(), "big")
+            self._digests[self._key] = int.from_bytes(self._hash.digest(), "big")
 
     def _hand_over(self, data: bytes) -> None:
         self._handed = True
@@ -102,11 +103,3 @@ class RecordSum:
         if thread is not None:
             self._queue.put(None)
             thread.join()
-
-
-def _compare(header: Header, count: int, digests: Iterable[int]) -> None:
-    what = f"checkpoint {header.checkpoint_id!r} of run {header.run_id!r}"
-    if count != header.records:
-        raise CheckpointCorruptError(what, f"it has {count} records instead of {header.records}")
-    if digest_sum(digests) != header.digest:
-        raise CheckpointCorruptError(what, "the sum of its records is wrong: one was changed, swapped or is stale")

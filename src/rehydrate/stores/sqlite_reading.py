@@ -101,7 +101,8 @@ def read_checkpoint(database: Database, ref: CheckpointRef, now: Callable[[], fl
     if not isinstance(ref, Latest) and header.checkpoint_id != ref:
         raise CheckpointCorruptError(f"checkpoint {ref!r} in store {database.store}", "its header is another one's")
     rows = database.execute(_LIVE, (run.no,)) if seq == head.header.seq else _rows_at(database, run.no, seq)
-    return Stored(header=header, records=_records(database, header, rows), head=head)
+    records, digests = _records(database, header, rows)
+    return Stored(header=header, records=records, digests=digests, head=head)
 
 
 def read_records(database: Database, run_id: str, keys: Sequence[str]) -> dict[str, bytes]:
@@ -211,8 +212,13 @@ def _rows_at(database: Database, no: int, seq: int) -> Iterator[tuple[object, ob
                 yield key, data
 
 
-def _records(database: Database, header: Header, rows: Iterable[tuple[object, object]]) -> dict[str, bytes]:
-    """Collect rows, in which the parts of a record follow each other, and check them against the header."""
+def _records(
+    database: Database, header: Header, rows: Iterable[tuple[object, object]]
+) -> tuple[dict[str, bytes], dict[str, int]]:
+    """Collect rows, in which the parts of a record follow each other, and check them against the header.
+
+    Returns the records and their digests.
+    """
     what = f"checkpoint {header.checkpoint_id!r} of run {header.run_id!r} in store {database.store}"
     records: dict[str, bytes] = {}
     # Joining a list of parts would need the memory, and the time to get it, twice.
@@ -231,8 +237,7 @@ def _records(database: Database, header: Header, rows: Iterable[tuple[object, ob
                 cut[key] = _joined(records[key], data)
         for key, joined in cut.items():
             records[key] = joined.getvalue()
-        record_sum.check(header)
-    return records
+        return records, record_sum.checked(header)
 
 
 def _joined(first: bytes, second: bytes) -> BytesIO:
