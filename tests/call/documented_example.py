@@ -78,9 +78,7 @@ async def main(part: str) -> None:
         kept.write_text(json.dumps([result.checkpoint_id, result.pending_requests[0].request_id]), encoding="utf-8")
     else:
         checkpoint, request = json.loads(kept.read_text(encoding="utf-8"))
-        result = await payment.run(
-            Claim("c-2", 90), run_id="inbox-7", checkpoint=checkpoint, responses={request: True}
-        )
+        result = await payment.run(Claim("c-2", 90), run_id="inbox-7", checkpoint=checkpoint, responses={request: True})
     print(json.dumps({"status": result.status.value, "outputs": result.outputs}))
 
 

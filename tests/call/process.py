@@ -87,4 +87,4 @@ async def main(told: dict[str, object]) -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(asyncio.run(main(json.loads(sys.argv[1])))))
+    sys.stdout.write(json.dumps(asyncio.run(main(json.loads(sys.argv[1])))))

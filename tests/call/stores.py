@@ -5,7 +5,8 @@ from pathlib import Path
 import msgspec
 
 from rehydrate import CheckpointStorage, InMemoryCheckpointStorage, SqliteCheckpointStorage
-from rehydrate.model.checkpoint import CheckpointRef, Commit, Stored
+from rehydrate.errors import CheckpointCorruptError
+from rehydrate.model.checkpoint import Commit, Put
 
 
 class DiskFullError(OSError):
@@ -13,7 +14,7 @@ class DiskFullError(OSError):
 
 
 class Breakable:
-    """The faults of a disk, for a store: after `saves_left` commits it is full, and `rotten` flips a bit of each load."""
+    """The faults of a disk, for a store: after `saves_left` commits it is full; while `rotten` each commit loses a bit."""
 
     saves_left: int | None = None
     rotten = False
@@ -24,15 +25,14 @@ class Breakable:
             if self.saves_left == 0:
                 raise DiskFullError("no space left on device")
             self.saves_left -= 1
-        await super().commit(commit)
+        await super().commit(damaged(commit) if self.rotten else commit)
 
-    async def load(self, ref: CheckpointRef) -> Stored | None:
-        stored = await super().load(ref)
-        if stored is None or not self.rotten:
-            return stored
-        key, data = max(stored.records.items(), key=lambda item: len(item[1]))
-        damaged = bytes([data[0], *data[1:-1], data[-1] ^ 1])
-        return msgspec.structs.replace(stored, records={**stored.records, key: damaged})
+
+def damaged(commit: Commit) -> Commit:
+    """Return a commit with a flipped bit in the last byte of its longest record."""
+    longest = max(commit.puts, key=lambda put: len(put.data))
+    flipped = Put(longest.key, longest.data[:-1] + bytes([longest.data[-1] ^ 1]))
+    return msgspec.structs.replace(commit, puts=tuple(flipped if put is longest else put for put in commit.puts))
 
 
 class BreakableMemory(Breakable, InMemoryCheckpointStorage):
@@ -47,6 +47,15 @@ async def everything(store: CheckpointStorage) -> list[bytes]:
     """Return all that a store holds: of every run its standing and all its checkpoints with their records."""
     found: list[bytes] = []
     for head in await store.runs():
-        for header in await store.history(head.run_id):
-            found.append(msgspec.msgpack.encode(await store.load(header.checkpoint_id), order="deterministic"))
+        history = await store.history(head.run_id)
+        found += [msgspec.msgpack.encode((header, await standing(store, header.checkpoint_id))) for header in history]
     return found
+
+
+async def standing(store: CheckpointStorage, checkpoint_id: str) -> object:
+    """Return a checkpoint's records and where the head of its run is; of a damaged one only that it is damaged."""
+    try:
+        stored = await store.load(checkpoint_id)
+    except CheckpointCorruptError:
+        return "damaged"
+    return sorted(stored.records.items()), stored.head

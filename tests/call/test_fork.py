@@ -54,7 +54,7 @@ def test_a_fork_leaves_its_source_as_it_was(world, store):
 
 
 def test_a_fork_of_an_earlier_checkpoint(world, store):
-    """Every checkpoint of the history can be forked; the copy goes on from there and knows nothing of what came after."""
+    """Every checkpoint can be forked; the copy goes on from there and knows nothing of what came after."""
     workflow = desk(world, store)
     first = run(workflow.run(Note("a"), run_id="r"))
     second = run(workflow.run(Note("b"), checkpoint=first))

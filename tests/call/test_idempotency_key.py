@@ -43,16 +43,14 @@ def test_a_turn_that_ended_well_is_replayed(world, store, depth, row):
 
 
 def test_a_turn_is_replayed_after_later_turns(world, store):
-    """Kept as long as its run: three turns later the key still gives the first turn's outputs and its open requests."""
+    """Two turns later the key still gives the first turn's outputs and its open requests."""
     workflow = desk(world, store)
     first = run(workflow.run(Note("a?,x"), run_id="r", idempotency_key="k"))
     answer = first.pending_requests[0].answer(True)
     second = run(workflow.run(Note("b"), checkpoint=first, responses=[answer], idempotency_key="k2"))
     third = run(workflow.run(Note("c"), checkpoint=second))
     check_replayed(run(workflow.run(Note("a?,x"), run_id="r", idempotency_key="k")), first)
-    check_replayed(
-        run(workflow.run(Note("b"), checkpoint=first, responses=[answer], idempotency_key="k2")), second
-    )
+    check_replayed(run(workflow.run(Note("b"), checkpoint=first, responses=[answer], idempotency_key="k2")), second)
     assert run(store.head("r")).header.checkpoint_id == third.checkpoint_id
 
 
@@ -145,7 +143,7 @@ def test_two_calls_at_once_run_once(world, store, checkpoint):
 
 
 def test_another_request_with_the_key_is_refused(world, store):
-    """Another message, answers, run arguments, run id, policy or checkpoint with a used key is an error that names it."""
+    """Another message, answers, run arguments, policy or checkpoint with a used key is an error that names it."""
     workflow = desk(world, store)
     paused = run(workflow.run(Note("a?"), run_id="r"))
     answers = [paused.pending_requests[0].answer(True)]
@@ -181,7 +179,7 @@ def test_what_is_not_compared(world, store):
 
 
 def test_a_key_gives_a_run_id(world, store):
-    """A first call without a run id gets it from the key: the same in every store, another for another key or workflow."""
+    """A first call without a run id gets it from the key: the same in every store, another for another key."""
     workflow = desk(world, store)
     first = run(workflow.run(Note("a"), idempotency_key="k"))
     other_store = run(workflow.run(Note("a"), idempotency_key="k", checkpoint_storage=InMemoryCheckpointStorage()))

@@ -40,7 +40,7 @@ def test_case_13_turn_2_is_one_call_and_one_response(world, store):
 
 
 def test_case_13_a_bad_checkpoint_means_that_the_message_was_not_processed(world, store):
-    """The error comes back, the handler saw nothing, the store is as it was, and the good checkpoint takes the message."""
+    """The error comes back, nothing ran, the store is as it was, and the good checkpoint takes the message."""
     workflow = desk(world, store)
     first = run(workflow.run(Note("a"), run_id="r"))
     before = run(everything(store))
@@ -57,9 +57,7 @@ def test_case_13_turn_2_in_a_fresh_process(world, tmp_path):
     workflow = desk(world, store, depth=3)
     first = run(workflow.run(Note("a?"), run_id="r"))
     request = first.pending_requests[0].request_id
-    second = call_in_new_process(
-        tmp_path, depth=3, text="b", checkpoint=first.checkpoint_id, responses={request: True}
-    )
+    second = call_in_new_process(tmp_path, depth=3, text="b", checkpoint=first.checkpoint_id, responses={request: True})
     assert (second["outputs"], second["turn"]) == (["1: a? yes", "2: b"], 2)
     third = run(workflow.run(Note("c"), checkpoint=second["checkpoint"]))
     assert (third.outputs, third.turn) == (["3: c"], 3)
@@ -95,7 +93,7 @@ def test_case_15_a_hundred_turns_of_six_supersteps_under_a_limit_of_ten(anywhere
 @pytest.mark.parametrize("depth", [2, 3])
 @pytest.mark.parametrize("policy", ["keep", "cancel", "reject"])
 def test_case_16_a_paused_child_and_plain_new_input(world, anywhere, depth, policy):
-    """By policy the question stays, is withdrawn, or the call is refused; the child never starts over, no list doubles."""
+    """By policy the question stays, is withdrawn, or the call is refused; the child never starts over."""
     workflow = desk(world, anywhere, depth=depth)
     paused = run(workflow.run(Note("a?"), run_id="r"))
     call = workflow.run(Note("b"), checkpoint=paused, on_pending=policy)
@@ -188,7 +186,7 @@ def test_case_18_a_double_click_in_another_process(world, tmp_path):
 @pytest.mark.parametrize("depth", [1, 3])
 @pytest.mark.parametrize("message", [None, Note("c")])
 def test_case_19_a_wrong_answer_beside_a_good_one_consumes_nothing(world, anywhere, depth, message):
-    """A wrong type, an unknown id, another run's id beside a good answer: none is taken, and the good one still can be."""
+    """A wrong type, an unknown id or another run's beside a good answer: none is taken; the good one still can be."""
     workflow = desk(world, anywhere, depth=depth)
     stranger = run(workflow.run(Note("s?"), run_id="s")).pending_requests[0].request_id
     paused = run(workflow.run(Note("a?,b?"), run_id="r"))
@@ -215,7 +213,7 @@ def test_case_19_a_wrong_answer_beside_a_good_one_consumes_nothing(world, anywhe
 
 @pytest.mark.parametrize("depth", [1, 2, 3])
 def test_case_20_the_turn_fails_after_the_answer_was_taken(world, store, depth):
-    """The same call can be repeated until it succeeds: the answer is not lost, and finished effects are not repeated."""
+    """The same call can be repeated until it succeeds: no answer is lost, and no finished effect repeated."""
     workflow = desk(world, store, depth=depth)
     paused = run(workflow.run(Note("a?"), run_id="r"))
     call = {"checkpoint": paused.checkpoint_id, "responses": [paused.pending_requests[0].answer(True)]}
@@ -245,12 +243,16 @@ def test_case_20_the_handler_of_the_answer_fails(world, anywhere, depth):
 
 @pytest.mark.parametrize("depth", [1, 3])
 def test_case_31_the_newest_checkpoint_of_a_finished_run(world, store, depth):
-    """Nothing runs, nothing is stored, and the outputs are there: by id, by `"latest"`, as a stream, any number of times."""
+    """Nothing runs or is stored, and the outputs are there: by id, by `"latest"`, as a stream, any number of times."""
     workflow = desk(world, store, depth=depth)
     done = run(workflow.run(Note("a,b"), run_id="r"))
     before = run(everything(store))
     world.diary.clear()
-    for arguments in ({"checkpoint": done.checkpoint_id}, {"checkpoint": "latest", "run_id": "r"}, {"checkpoint": done}):
+    for arguments in (
+        {"checkpoint": done.checkpoint_id},
+        {"checkpoint": "latest", "run_id": "r"},
+        {"checkpoint": done},
+    ):
         again = run(workflow.run(**arguments))
         assert (again.outputs, again.status, again.checkpoint_id) == (["1: a", "1: b"], Status.IDLE, done.checkpoint_id)
 

@@ -183,7 +183,7 @@ def test_cancel_frees_a_join_without_any_delivery(world, anywhere, depth):
 
 
 def test_cancel_leaves_what_a_join_waits_for_elsewhere(world, anywhere):
-    """Withdrawing the question that a join waited for fires it with one half; a full pair comes out of the next turn."""
+    """Withdrawing the question that a join waited for fires it with one half; the next turn gives a full pair."""
     workflow = uneven(world, anywhere)
     paused = run(workflow.run(Note("a right?"), run_id="r"))
     result = run(workflow.run(Note("b"), checkpoint=paused, on_pending="cancel"))

@@ -15,7 +15,9 @@ run = asyncio.run
 
 def shape(events: list[Event]) -> list[tuple[object, ...]]:
     """What stays the same of the committed events when the run has another id."""
-    return [(type(e).__name__, e.path, e.executor_id, e.superstep, e.activation, e.sequence) for e in events if not e.live]
+    return [
+        (type(e).__name__, e.path, e.executor_id, e.superstep, e.activation, e.sequence) for e in events if not e.live
+    ]
 
 
 async def read(stream: RunStream) -> tuple[list[Event], WorkflowRunResult]:

@@ -29,12 +29,14 @@ Store = BreakableMemory | BreakableSqlite
 
 @dataclass
 class Scene:
-    """Run `r` with an older checkpoint and its head, and a key that another request has used."""
+    """Run `r` with an older checkpoint and its head, a key that another request has used, and a run `d` with damage."""
 
     world: World
     store: Store
     older: str
     head: str
+    damaged_older: str
+    damaged_head: str
 
 
 def set_up(world: World, store: Store) -> Scene:
@@ -42,8 +44,14 @@ def set_up(world: World, store: Store) -> Scene:
     older = run(workflow.run(Note("a?"), run_id="r", idempotency_key="used"))
     answer = older.pending_requests[0].answer(True)
     head = run(workflow.run(Note("b?"), checkpoint=older, responses=[answer]))
+    store.rotten = True
+    run(workflow.run(Note("d"), run_id="d"))
+    store.rotten = False
+    damaged_head, *_, damaged_older = run(store.history("d"))
     world.diary.clear()
-    return Scene(world, store, older.checkpoint_id, head.checkpoint_id)
+    return Scene(
+        world, store, older.checkpoint_id, head.checkpoint_id, damaged_older.checkpoint_id, damaged_head.checkpoint_id
+    )
 
 
 #: What is wrong for the later steps; every call below has the faults of all steps that follow its own.
@@ -69,22 +77,22 @@ class Step:
     arguments: Callable[[Scene], dict[str, object]]
     workflow: Callable[[Scene], Workflow] = changed
     message: object = WRONG_MESSAGE
-    rotten: bool = False
 
 
 STEPS = {
-    "key": Step(
-        IdempotencyKeyError, lambda s: {"idempotency_key": "used", "checkpoint": "f" * 32, **WRONG_ANSWERS}
-    ),
+    "key": Step(IdempotencyKeyError, lambda s: {"idempotency_key": "used", "checkpoint": "f" * 32, **WRONG_ANSWERS}),
     "key, before damage": Step(
-        IdempotencyKeyError, lambda s: {"idempotency_key": "used", "checkpoint": s.older, **WRONG_ANSWERS}, rotten=True
+        IdempotencyKeyError, lambda s: {"idempotency_key": "used", "checkpoint": s.damaged_head, **WRONG_ANSWERS}
     ),
     "load": Step(CheckpointNotFoundError, lambda s: {"checkpoint": "f" * 32, **WRONG_ANSWERS}),
     "load the latest": Step(
         CheckpointNotFoundError, lambda s: {"checkpoint": "latest", "run_id": "nowhere", **WRONG_ANSWERS}
     ),
-    "verify": Step(CheckpointCorruptError, lambda s: {"checkpoint": s.older, **WRONG_ANSWERS}, rotten=True),
-    "verify the head": Step(CheckpointCorruptError, lambda s: {"checkpoint": s.head, **WRONG_ANSWERS}, rotten=True),
+    "verify": Step(CheckpointCorruptError, lambda s: {"checkpoint": s.damaged_older, **WRONG_ANSWERS}),
+    "verify the head": Step(CheckpointCorruptError, lambda s: {"checkpoint": s.damaged_head, **WRONG_ANSWERS}),
+    "verify the latest": Step(
+        CheckpointCorruptError, lambda s: {"checkpoint": "latest", "run_id": "d", **WRONG_ANSWERS}
+    ),
     "head": Step(StaleCheckpointError, lambda s: {"checkpoint": s.older, **WRONG_ANSWERS}),
     "signature": Step(GraphChangedError, lambda s: {"checkpoint": s.head, **WRONG_ANSWERS}),
     "signature of the latest": Step(
@@ -101,10 +109,9 @@ STEPS = {
 @pytest.mark.parametrize("name", STEPS)
 @pytest.mark.parametrize("stream", [False, True])
 def test_the_earliest_check_wins(world, store, name, stream):
-    """A call with one fault and every fault that is looked for later gets the error of the first, and changes nothing."""
+    """A call with one fault and all that are looked for later gets the error of the first, and changes nothing."""
     scene, step = set_up(world, store), STEPS[name]
     before = run(everything(store))
-    store.rotten = step.rotten
 
     async def call() -> None:
         made = step.workflow(scene).run(step.message, stream=stream, **step.arguments(scene))
@@ -112,7 +119,6 @@ def test_the_earliest_check_wins(world, store, name, stream):
 
     with pytest.raises(step.error):
         run(call())
-    store.rotten = False
     assert world.diary == []
     assert run(everything(store)) == before
 
@@ -149,24 +155,23 @@ def test_a_busy_run_is_found_before_a_stale_checkpoint_and_all_that_follows(worl
 
 def test_damage_is_found_before_a_busy_run(world, store):
     """Loading and verifying come before the owner is looked at."""
-    scene = set_up(world, store)
     workflow = desk(world, store)
 
     async def scenario() -> None:
-        gate = world.gates["clerk c"] = Gate()
-        running = asyncio.create_task(workflow.run(Note("c"), checkpoint=scene.head, on_pending="keep"))
-        await gate.entered.wait()
+        gate = world.gates["clerk a"] = Gate()
         store.rotten = True
-        for checkpoint in (scene.head, "latest"):
+        running = asyncio.create_task(workflow.run(Note("a"), run_id="r"))
+        await gate.entered.wait()
+        for checkpoint in ((await store.head("r")).header.checkpoint_id, "latest"):
             with pytest.raises(CheckpointCorruptError):
-                await workflow.run(Note("d"), checkpoint=checkpoint, run_id="r")
+                await workflow.run(Note("b"), checkpoint=checkpoint, run_id="r")
         with pytest.raises(CheckpointNotFoundError):
-            await workflow.run(Note("d"), checkpoint="f" * 32, run_id="r")
-        store.rotten = False
+            await workflow.run(Note("b"), checkpoint="f" * 32, run_id="r")
         gate.opened.set()
         await running
 
     run(scenario())
+    assert world.diary == ["intake a", "clerk a"]
 
 
 def test_the_same_call_is_known_before_owner_head_and_signature(world, store):

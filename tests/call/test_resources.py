@@ -32,7 +32,9 @@ def test_case_65_a_resource_is_nowhere_in_the_store(store):
     workflow = nested(User("user"), store, 3, outer={"client": Client})
     client = {"client": Client(SECRET)}
     paused = run(workflow.run(Errand("a?"), resources=client, run_id="r"))
-    done = run(workflow.run(checkpoint=paused, responses={paused.pending_requests[0].request_id: True}, resources=client))
+    done = run(
+        workflow.run(checkpoint=paused, responses={paused.pending_requests[0].request_id: True}, resources=client)
+    )
     assert done.status is Status.IDLE
     assert not any(SECRET.encode() in data for data in run(everything(store)))
     assert SECRET.encode() not in done.checkpoint.to_bytes()
@@ -68,7 +70,7 @@ def test_an_undeclared_resource_that_nobody_reads_is_not_missed(anywhere):
 @pytest.mark.parametrize("where", ["inner", "outer"])
 @pytest.mark.parametrize("depth", [2, 3])
 def test_case_65_a_declared_resource_that_is_missing_is_an_error_before_the_claim(store, where, depth):
-    """Declared at any depth, it is missed by the new run, the answer, the message and the continuation; nothing changes."""
+    """Declared at any depth, it is missed by the new run, the answer and the message; nothing changes."""
     workflow = nested(User("user"), store, depth, **{where: {"client": Client}})
     with pytest.raises(MissingResourceError):
         run(workflow.run(Errand("a?"), run_id="r"))

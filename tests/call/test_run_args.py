@@ -57,9 +57,7 @@ def test_with_a_message_they_are_those_of_the_call(anywhere, depth, answered, gi
     workflow = tellers(anywhere, depth)
     paused = run(workflow.run(Errand("a?"), run_args="old"))
     answers = [paused.pending_requests[0].answer(True)] if answered else None
-    result = run(
-        workflow.run(Errand("b"), checkpoint=paused, responses=answers, run_args=given, on_pending="keep")
-    )
+    result = run(workflow.run(Errand("b"), checkpoint=paused, responses=answers, run_args=given, on_pending="keep"))
     assert result.outputs == ([f"a? answered: {given}"] if answered else []) + [f"b: {given}"]
 
 

@@ -1,4 +1,4 @@
-"""The same call again: in progress, interrupted, failed, cancelled, at its limit, ended well, and what makes it another."""
+"""The same call again: in progress, interrupted, failed, cancelled, at its limit, ended well; and what is another call."""
 
 import asyncio
 from collections.abc import Callable
@@ -134,7 +134,7 @@ def test_a_turn_at_its_limit_is_continued_with_a_new_allowance(world, store, row
 
 @pytest.mark.parametrize("row", CALLS)
 def test_a_turn_in_progress_is_not_taken(world, store, row):
-    """While it runs the same call is `TurnInProgressError`, any other call on the run `RunBusyError`, and it ends well."""
+    """While it runs the same call is `TurnInProgressError`, any other on the run `RunBusyError`; it ends well."""
     workflow, call = desk(world, store), CALLS[row]
     paused = run(workflow.run(Note("a?"), run_id="r"))
     arguments = call.arguments(paused)
@@ -147,7 +147,10 @@ def test_a_turn_in_progress_is_not_taken(world, store, row):
             await workflow.run(call.message, **arguments)
         assert isinstance(same.value, RunBusyError)
         run_id = "new" if row == "1" else "r"
-        for other in ({"checkpoint": "latest", "run_id": run_id}, {"checkpoint": "latest", "run_id": run_id, "run_args": 1}):
+        for other in (
+            {"checkpoint": "latest", "run_id": run_id},
+            {"checkpoint": "latest", "run_id": run_id, "run_args": 1},
+        ):
             with pytest.raises(RunBusyError) as busy:
                 await workflow.run(Note("other"), **other)
             assert not isinstance(busy.value, TurnInProgressError)

@@ -73,7 +73,7 @@ def test_answers_in_a_session(world, anywhere):
 
 
 def test_a_session_has_the_whole_call_surface(world, store):
-    """It streams, resumes, runs synchronously, and takes policies, run arguments, keys and forks as the workflow does."""
+    """It streams, resumes, runs synchronously, and takes policies, run arguments and forks as the workflow does."""
     workflow = desk(world, store)
     session = workflow.session("chat")
     first = session.run_sync(Note("a?"))

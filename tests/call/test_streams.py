@@ -32,7 +32,7 @@ async def until(stream, kind):
 
 
 def test_the_last_event_comes_first_then_the_iteration_ends(world, anywhere):
-    """The status is the last event; afterwards the iterator stays at its end, and the result is there, any number of times."""
+    """The status is the last event; afterwards the iterator stays at its end, and the result is there."""
 
     async def scenario():
         stream = desk(world, anywhere).run(Note("a"), stream=True)
@@ -355,7 +355,7 @@ def test_entering_async_with_raises_what_fails_before_the_claim(world, store):
 
 
 def test_case_39_a_dropped_stream_is_cancelled_and_a_new_run_is_clean(world, store):
-    """`break`, drop, collect, start another run: the old one ends `CANCELLED`, and its clean-up does not touch the new."""
+    """`break`, drop, collect, start another run: the old one ends `CANCELLED` and does not touch the new."""
     workflow = desk(world, store)
 
     async def scenario():
@@ -367,7 +367,7 @@ def test_case_39_a_dropped_stream_is_cancelled_and_a_new_run_is_clean(world, sto
         del stream
         gc.collect()
         new = await workflow.run(Note("b"), run_id="new")
-        while (await store.head("old")).owner is not None:
+        while (await store.head("old")).owner is not None:  # noqa: ASYNC110  (the store has no event to wait for)
             await asyncio.sleep(0)
         return new, await store.head("old")
 
@@ -392,7 +392,7 @@ def test_a_stream_whose_await_is_cancelled_goes_on_for_its_next_reader(world, an
 
         async def read():
             async for event in stream:
-                seen.append(event)
+                seen.append(event)  # noqa: PERF401  (the list is read when this is cancelled)
 
         reading = asyncio.create_task(read())
         for _ in range(20):

@@ -9,7 +9,6 @@ from types import MappingProxyType
 
 import attrs
 import msgspec
-import ormsgpack
 import pytest
 
 from rehydrate.codecs import MAX_DEPTH, TypeRegistry, ValueCodec, checkpointable
@@ -71,13 +70,11 @@ def refused(value: object, codec: ValueCodec = CODEC) -> NotStorableError:
         (Later(2026, 1, 1, tzinfo=UTC), "Later"),
         (datetime(2026, 1, 1, tzinfo=OwnZone()), "datetime"),
         (threading.Lock(), "lock"),
-        ([ormsgpack.Ext(1, b"x")], "list[0]"),
-        ([ormsgpack.Fragment(b"\x01")], "list[0]"),
         ([msgspec.msgpack.Ext(1, b"x")], "list[0]"),
         ({"a": msgspec.Raw(b"\x01")}, "dict['a']"),
         (Ellipsis, "ellipsis"),
     ],
-    ids=lambda case: str(case)[:40],
+    ids=lambda case: case if isinstance(case, str) else "",
 )
 def test_a_value_without_an_exact_form_is_refused_with_its_place(value: object, where: str) -> None:
     """The error names the part of the value that cannot be stored; nothing is approximated."""
@@ -140,7 +137,7 @@ def test_the_deepest_value_is_stored_and_one_level_more_is_refused(kind: type, l
     assert "nested deeper" in refused(nested(levels + 1, kind)).why
 
 
-@pytest.mark.parametrize("kind", [list, dict, tuple])
+@pytest.mark.parametrize("kind", [list, dict, tuple, frozenset, deque])
 def test_a_value_of_any_depth_is_refused_on_a_small_stack(kind: type) -> None:
     """A hundred thousand levels are refused like 201, also in a thread with a stack of 256 KB."""
     value, errors = nested(100_000, kind), []
@@ -151,7 +148,7 @@ def test_a_value_of_any_depth_is_refused_on_a_small_stack(kind: type) -> None:
     on_small_stack(seal)
     assert "nested deeper" in errors[0].why
     while value != 1:  # taken apart level by level, because the interpreter would do it by recursion
-        value = value["a"] if kind is dict else value[0]
+        value = value["a"] if kind is dict else next(iter(value))
 
 
 def on_small_stack(work: object) -> None:

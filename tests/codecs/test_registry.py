@@ -25,6 +25,7 @@ from rehydrate.errors.codec import (
     UnresolvedTypeError,
 )
 from tests.codecs import models as m
+from tests.codecs.processes import run_apart
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -309,3 +310,8 @@ def test_a_registry_serves_a_codec_of_its_own_types_only() -> None:
     sealed = ValueCodec(TypeRegistry([m.Claim])).seal([m.Claim("c", 1)])
     with pytest.raises(UnknownTypeError, match="'Claim'"):
         ValueCodec(TypeRegistry()).open(sealed)
+
+
+def test_libraries_for_models_are_not_loaded_by_the_codec() -> None:
+    """pydantic and attrs are supported where the program has loaded them, and never loaded otherwise."""
+    assert run_apart("unloaded") == ""

@@ -135,8 +135,8 @@ def _set_writer(leaves: frozenset[type], table: Table, code: int) -> Write:
             raise Refusal(TOO_DEEP)
         if is_crowded(value):
             raise Refusal(CROWDED)
-        # In the order of their bytes, so that equal sets give equal bytes.
-        parts = sorted(encode(item if (kind := type(item)) in leaves else table[kind](item, inner)) for item in value)
+        parts = [encode(item if (kind := type(item)) in leaves else table[kind](item, inner)) for item in value]
+        parts.sort()  # by their bytes, so that equal sets give equal bytes
         return Ext(code, array_header(len(parts)) + b"".join(parts))
 
     return write

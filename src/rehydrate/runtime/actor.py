@@ -18,10 +18,11 @@ from rehydrate.model.checkpoint import Header, Status
 from rehydrate.model.events import Event
 from rehydrate.model.records import DoneRecord, Key, Record
 
+from .causes import failure_of, told
 from .context import Surroundings
 from .crew import Crew
 from .events import Channel
-from .invocation import failure_of, route_again
+from .invocation import route_again
 from .merging import merge_state
 from .owner import hold
 from .saver import LEASE_SECONDS, Ledger, Saver
@@ -250,7 +251,7 @@ class Actor:
         except Exception as error:  # a store of any make
             if isinstance(error, RehydrateError) and saver.lease.claim:
                 raise
-            raise SaveFailedError(self.ledger.run_id, f"{type(error).__name__}: {error}") from error
+            raise SaveFailedError(self.ledger.run_id, told(error)) from error
 
     def _obey(self, command: Command) -> None:
         match command:

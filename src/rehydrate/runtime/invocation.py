@@ -6,7 +6,6 @@ User code runs here and in `merging`, nowhere else. Nothing here changes the run
 from __future__ import annotations
 
 import inspect
-import traceback
 from collections.abc import Awaitable, Callable
 from typing import cast
 
@@ -17,10 +16,11 @@ from rehydrate.engine.run import Run
 from rehydrate.errors import NoHandlerError, NotStorableError, PredicateError, SaveHookError
 from rehydrate.graph.executor import Executor
 from rehydrate.graph.handlers import HandlerSpec, ResponseHandlerSpec
-from rehydrate.model.effects import Effect, Failure, FailureKind, Output, Send
+from rehydrate.model.effects import Effect, Output, Send
 from rehydrate.model.records import DoneRecord, InstanceRecord, Payload
 from rehydrate.model.sealed import Listed, Sealed
 
+from .causes import failure_of, told
 from .context import InvocationContext, Surroundings
 from .state_view import ChainWrites
 from .threads import in_thread
@@ -166,7 +166,7 @@ async def save_instance(codec: ValueCodec, executor: Executor, where: str) -> Se
         if inspect.isawaitable(given):
             given = await given
     except Exception as error:  # user code
-        raise SaveHookError(where, "on_checkpoint_save", f"{type(error).__name__}: {error}") from error
+        raise SaveHookError(where, "on_checkpoint_save", told(error)) from error
     if not isinstance(given, dict) or not all(isinstance(key, str) for key in cast("dict[object, object]", given)):
         raise SaveHookError(
             where, "on_checkpoint_save", f"it returned {type(given).__name__}, not a dict with string keys"
@@ -194,7 +194,7 @@ async def make_instance(
         if inspect.isawaitable(given):
             await given
     except Exception as error:  # user code
-        raise SaveHookError(where, "on_checkpoint_restore", f"{type(error).__name__}: {error}") from error
+        raise SaveHookError(where, "on_checkpoint_restore", told(error)) from error
     return instance
 
 
@@ -202,9 +202,3 @@ def broken(start: StartInvocation, error: BaseException) -> InvocationBroken:
     """Return what the engine is told of a handler that raised."""
     delivery = start.delivery
     return InvocationBroken(start.path, delivery.executor, delivery.activation, failure_of(error, "handler"))
-
-
-def failure_of(error: BaseException, kind: FailureKind) -> Failure:
-    """Return an exception as it is recorded."""
-    trace = "".join(traceback.format_exception(error, limit=-8))
-    return Failure(kind, type(error).__name__, str(error)[:2000], trace[-8000:])

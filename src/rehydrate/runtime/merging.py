@@ -11,7 +11,7 @@ from rehydrate.errors import ReducerError
 from rehydrate.graph.definition import Definition
 from rehydrate.model.sealed import Sealed
 
-from .invocation import failure_of
+from .causes import failure_of, told
 
 
 def merge_state(
@@ -23,9 +23,9 @@ def merge_state(
         try:
             values[item.key] = _merge(codec, graph, item)
         except Exception as error:  # user code
-            told = ReducerError(command.path, item.key, f"{type(error).__name__}: {error}")
-            told.__cause__ = error
-            return MergeBroken(command.path, item.key, failure_of(told, "merge")), told
+            failed = ReducerError(command.path, item.key, told(error))
+            failed.__cause__ = error
+            return MergeBroken(command.path, item.key, failure_of(failed, "merge")), failed
     return StateMerged(command.path, values), None
 
 

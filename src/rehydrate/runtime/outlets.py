@@ -24,6 +24,8 @@ from rehydrate.ids import scope_of, slot
 from rehydrate.model.effects import Route
 from rehydrate.model.sealed import Sealed
 
+from .causes import told
+
 Given = TypeVar("Given")
 
 
@@ -128,7 +130,7 @@ class Outlet:
         try:
             return function(self.codec.open(sealed))
         except Exception as error:  # user code
-            raise PredicateError(self._edge(label), sealed.type, f"{type(error).__name__}: {error}") from error
+            raise PredicateError(self._edge(label), sealed.type, told(error)) from error
 
     def _edge(self, label: str) -> str:
         return f"{self.executor_id} -> {label}"

@@ -1,0 +1,34 @@
+"""Exceptions of user code as text: what is recorded and shown of them.
+
+User code may raise anything, also what cannot be printed or stored; nothing here lets that through.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from typing import Final
+
+from rehydrate.model.effects import Failure, FailureKind
+
+_TEXT: Final = 2000
+_TRACE: Final = 8000
+
+
+def told(error: BaseException) -> str:
+    """Return an exception's class and text."""
+    return f"{type(error).__name__}: {_text(lambda: str(error), _TEXT)}"
+
+
+def failure_of(error: BaseException, kind: FailureKind) -> Failure:
+    """Return an exception as it is recorded."""
+    trace = _text(lambda: "".join(traceback.format_exception(error, limit=-8)), _TRACE)
+    return Failure(kind, type(error).__name__, _text(lambda: str(error), _TEXT), trace)
+
+
+def _text(make: Callable[[], str], limit: int) -> str:
+    try:
+        text = make()
+    except Exception as problem:  # user code: its own __str__
+        text = f"<its text could not be made: {type(problem).__name__}>"
+    return text[-limit:].encode("utf-8", "backslashreplace").decode()
