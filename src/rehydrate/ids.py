@@ -19,6 +19,9 @@ ABOVE_ROOT: Final = "/"
 #: Deepest nesting of scopes; a definition nested in itself by mistake stops here.
 MAX_DEPTH: Final = 64
 MAX_ID_LENGTH: Final = 200
+#: State keys that were found right; they come by often.
+_KEYS: Final[set[str]] = set()
+_REMEMBERED: Final = 4096
 
 
 def check_id(value: object, what: str) -> str:
@@ -32,8 +35,12 @@ def check_id(value: object, what: str) -> str:
 
 def check_key(value: object, what: str) -> str:
     """Return `value` when it can name a state key (as an id, but `/` and `#` are allowed); raises `IdError`."""
+    if isinstance(value, str) and value in _KEYS:
+        return value
     if not isinstance(value, str) or not 1 <= len(value) <= MAX_ID_LENGTH or not _printable(value):
         raise IdError(what, str(value))
+    if len(_KEYS) < _REMEMBERED:
+        _KEYS.add(value)
     return value
 
 

@@ -71,16 +71,19 @@ payment = (
 )
 
 
-async def main(part: str) -> None:
-    kept = Path("checkpoint.json")
+KEPT = Path("checkpoint.json")
+
+
+def main(part: str) -> None:
     if part == "first":
-        result = await payment.run(Claim("c-1", 5000), run_id="inbox-7")
-        kept.write_text(json.dumps([result.checkpoint_id, result.pending_requests[0].request_id]), encoding="utf-8")
+        result = asyncio.run(payment.run(Claim("c-1", 5000), run_id="inbox-7"))
+        KEPT.write_text(json.dumps([result.checkpoint_id, result.pending_requests[0].request_id]), encoding="utf-8")
     else:
-        checkpoint, request = json.loads(kept.read_text(encoding="utf-8"))
-        result = await payment.run(Claim("c-2", 90), run_id="inbox-7", checkpoint=checkpoint, responses={request: True})
-    print(json.dumps({"status": result.status.value, "outputs": result.outputs}))
+        checkpoint, request = json.loads(KEPT.read_text(encoding="utf-8"))
+        call = payment.run(Claim("c-2", 90), run_id="inbox-7", checkpoint=checkpoint, responses={request: True})
+        result = asyncio.run(call)
+    sys.stdout.write(json.dumps({"status": result.status.value, "outputs": result.outputs}))
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1]))
+    main(sys.argv[1])

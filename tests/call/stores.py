@@ -14,7 +14,7 @@ class DiskFullError(OSError):
 
 
 class Breakable:
-    """The faults of a disk, for a store: after `saves_left` commits it is full; while `rotten` each commit loses a bit."""
+    """The faults of a disk, for a store: after `saves_left` commits it is full; while `rotten` commits lose a bit."""
 
     saves_left: int | None = None
     rotten = False

@@ -108,11 +108,14 @@ def test_a_failed_save_ends_a_stream_with_the_same_error(world, store, saves):
     store.saves_left = saves
     seen = []
 
+    async def read_on(stream):
+        while True:
+            seen.append(await anext(stream))
+
     async def read():
         stream = workflow.run(Note("a"), run_id="r", stream=True)
         with pytest.raises((StoreError, OSError), match="no space left"):
-            async for event in stream:
-                seen.append(event)
+            await read_on(stream)
         with pytest.raises((StoreError, OSError), match="no space left"):
             await stream.result()
 

@@ -118,15 +118,17 @@ def test_a_timeout_of_the_caller_is_a_cancelled_await(world, store):
     """`asyncio.timeout` around the call raises `TimeoutError`, and the run is `CANCELLED` and resumable."""
     workflow = desk(world, store)
 
+    async def limited(call, gate):
+        async with asyncio.timeout(None) as limit:
+            running = asyncio.create_task(call)
+            await gate.entered.wait()
+            limit.reschedule(0)
+            await running
+
     async def scenario():
         gate = world.gates["clerk a"] = Gate()
         with pytest.raises(TimeoutError):
-            async with asyncio.timeout(3600) as limit:
-                running = asyncio.ensure_future(workflow.run(Note("a"), run_id="r"))
-                gate_entered = asyncio.ensure_future(gate.entered.wait())
-                await gate_entered
-                limit.reschedule(0)
-                await running
+            await limited(workflow.run(Note("a"), run_id="r"), gate)
 
     run(scenario())
     world.gates.clear()
@@ -136,7 +138,7 @@ def test_a_timeout_of_the_caller_is_a_cancelled_await(world, store):
 
 def test_a_handler_that_swallows_cancellation_is_ignored(store):
     """The run is `CANCELLED` although its handler goes on; nothing that it does afterwards is kept."""
-    told = []
+    told, gates = [], []
 
     class Stubborn(Executor):
         @handler
@@ -146,7 +148,7 @@ def test_a_handler_that_swallows_cancellation_is_ignored(store):
             if len(told) > 1:
                 return
             try:
-                await asyncio.Event().wait()
+                await gates[0].wait()
             except asyncio.CancelledError:
                 with pytest.raises(ClosedContextError):
                     ctx.yield_output("after")
@@ -155,9 +157,9 @@ def test_a_handler_that_swallows_cancellation_is_ignored(store):
     workflow = WorkflowBuilder(name="stubborn", start_executor=Stubborn("s"), checkpoint_storage=store).build()
 
     async def scenario():
+        gates.append(Gate())
         running = asyncio.create_task(workflow.run("a", run_id="r"))
-        while not told:
-            await asyncio.sleep(0)
+        await gates[0].entered.wait()
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running

@@ -55,7 +55,7 @@ def test_a_turn_is_replayed_after_later_turns(world, store):
 
 
 def test_a_replay_as_a_stream(world, store):
-    """A stream tells started, outputs, open requests and status of the recorded turn, and its result says `replayed`."""
+    """A stream tells started, outputs, open requests and status of the recorded turn; its result says `replayed`."""
     workflow = desk(world, store, depth=2)
     first = run(workflow.run(Note("a,b?,c"), run_id="r", idempotency_key="k"))
 

@@ -95,7 +95,7 @@ def test_3_two_steps_give_the_same_result_as_one_call(world, anywhere, depth):
 
 
 def test_4_streaming_gives_the_events_and_the_result_of_the_call(world, anywhere):
-    """The same input as a call and as a stream gives the same committed events in the same order and the same result."""
+    """The same input as a call and as a stream gives the same committed events in order and the same result."""
     workflow = desk(world, anywhere, depth=2)
     paused = [run(workflow.run(Note("a?"), run_id=run_id)) for run_id in ("one", "two")]
     answers = [{before.pending_requests[0].request_id: True} for before in paused]

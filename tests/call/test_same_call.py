@@ -1,4 +1,4 @@
-"""The same call again: in progress, interrupted, failed, cancelled, at its limit, ended well; and what is another call."""
+"""The same call again: in progress, interrupted, failed, cancelled, at its limit, ended well; what is another call."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,9 +1,11 @@
 """Conditions and reducers that raise: the superstep fails, and a resume asks them again (section 3.6 and 3.9)."""
 
+import functools
+
 import pytest
 
 from rehydrate import Case, Default, Status, WorkflowBuilder, WorkflowContext, WorkflowExecutor, executor
-from rehydrate.errors import PredicateError, ReducerError
+from rehydrate.errors import PredicateError, ReducerError, RunFailedError, WorkflowBuildError
 from rehydrate.model.events import InvocationFailed, MessageDropped
 from tests.cases.flows import adder
 from tests.cases.kit import failed, run
@@ -282,3 +284,27 @@ def test_a_condition_whose_result_has_no_truth_fails_like_one_that_raises(place)
     again = []
     result = run(sending(Moody(), again, sends=(1,)), checkpoint=error.result, checkpoint_storage=place.store)
     assert (log, again, result.outputs) == (["s"], ["t"], [101])
+
+
+def test_an_async_condition_is_refused(place):
+    """Section 3.6: conditions are sync; a coroutine is never taken for "true"."""
+
+    async def never(number):
+        return False
+
+    log = []
+    s, t = adder("s", 0, []), adder("t", 100, log)
+    with pytest.raises((WorkflowBuildError, RunFailedError)) as caught:
+        run(WorkflowBuilder("async", s).add_edge(s, t, condition=never).build(), 1, checkpoint_storage=place.store)
+    assert "s" in str(caught.value)
+    assert log == []
+
+
+def test_a_condition_that_returns_a_coroutine_fails_like_one_that_raises(place):
+    """Section 3.6: the same where only the result shows that it is async."""
+
+    async def never(number):
+        return False
+
+    error = failed(sending(functools.partial(never), []), 0, checkpoint_storage=place.store)
+    assert isinstance(error.__cause__, PredicateError)

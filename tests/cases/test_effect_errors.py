@@ -13,6 +13,7 @@ from rehydrate import (
     WorkflowContext,
     WorkflowExecutor,
     append,
+    checkpointable,
     executor,
     handler,
     response_handler,
@@ -33,6 +34,7 @@ class Dog(Animal):
     pass
 
 
+@checkpointable
 @dataclass(frozen=True)
 class Cat(Animal):
     pass
@@ -359,3 +361,17 @@ def test_a_message_goes_to_those_targets_that_take_it(place):
     dogs = Dogs("dogs")
     workflow = WorkflowBuilder("zoo", s).add_edge(s, dogs).add_edge(s, animals).build()
     assert run(workflow, "x", checkpoint_storage=place.store).outputs == ["saw Dog", "saw Cat", "took x"]
+
+
+def test_a_class_handler_that_returns_a_value_is_an_error(place):
+    """Section 2: a class handler returns `None`; what it returns instead is neither sent nor yielded."""
+
+    class Returns(Executor):
+        @handler
+        async def on_number(self, number: int, ctx: WorkflowContext[Never, int]):
+            return number
+
+    error = failed(WorkflowBuilder("returns", Returns("returns")).build(), 1, checkpoint_storage=place.store)
+    assert isinstance(error.__cause__, EffectError)
+    assert "returns" in error.__cause__.where
+    assert error.result.outputs == []

@@ -145,7 +145,7 @@ def test_a_store_whose_every_save_fails_lets_no_executor_run(place):
     assert asyncio.run(place.store.head("r")) is None
 
 
-@pytest.mark.parametrize(("fails_from", "ran"), [(2, ["one"]), (3, ["one", "two"])])
+@pytest.mark.parametrize(("fails_from", "ran"), [(2, ["one"]), (3, ["one", "two"]), (4, ["one", "two", "three"])])
 def test_a_save_that_fails_later_stops_the_run_there(place, fails_from, ran):
     """Case 36: no executor runs after the save that failed; with the store repaired the run goes on from its head."""
     place.store.fails_from = fails_from

@@ -437,7 +437,7 @@ def test_an_answer_and_a_message_of_one_call_share_the_next_superstep(place):
     given = answers(first, "y")
     second = run(asking_child([]), "z", checkpoint=first, responses=given, checkpoint_storage=place.reopen())
     began, _ = supersteps(second.events)
-    assert began[:3] == [("", 2), ("ask#1", 2), ("ask#2", 1)]
+    assert sorted(began[:3]) == [("", 2), ("ask#1", 2), ("ask#2", 1)]
     assert second.outputs == ["X=Y"]
 
 

@@ -6,6 +6,7 @@ Reads one call a line from standard input, as JSON, and writes one line for each
 import asyncio
 import json
 import sys
+import traceback
 
 from rehydrate import SqliteCheckpointStorage, WorkflowCheckpoint
 from rehydrate.errors import RehydrateError
@@ -33,9 +34,17 @@ async def call(flow, told, options):
     }
 
 
+def reply(line):
+    """Answer one line; what goes wrong is part of the answer, so that the process serves the next test."""
+    try:
+        return asyncio.run(call(**json.loads(line)))
+    except Exception:
+        return {"error": "unexpected", "text": traceback.format_exc(), "log": []}
+
+
 def main():
     for line in sys.stdin:
-        sys.stdout.write(json.dumps(asyncio.run(call(**json.loads(line)))) + "\n")
+        sys.stdout.write(json.dumps(reply(line)) + "\n")
         sys.stdout.flush()
 
 

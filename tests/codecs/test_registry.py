@@ -15,7 +15,7 @@ import attrs
 import pydantic
 import pytest
 
-from rehydrate.codecs import TypeRegistry, ValueCodec, checkpointable, type_name
+from rehydrate.codecs import TypeRegistry, ValueCodec, checkpointable, marked_in, type_name
 from rehydrate.errors import DefinitionError
 from rehydrate.errors.codec import (
     MarkError,
@@ -253,6 +253,18 @@ def test_a_wrong_mark_is_refused(arguments: dict[str, Any], text: str) -> None:
     """Wrong arguments of `@checkpointable` are an error at the class."""
     with pytest.raises(MarkError, match=text):
         checkpointable(**arguments)(m.Claim)
+
+
+def test_marked_classes_of_a_module_are_found_by_its_globals() -> None:
+    """Whoever builds a registry can add what is marked in a module; unmarked classes there do not come along."""
+    assert marked_in(vars(m)) == [m.Derived, m.SlottedMore]
+    assert TypeRegistry(marked_in(vars(m))).names() == ("Claim", "Derived", "SlottedMore")
+
+
+def test_a_marked_class_that_nothing_leads_to_is_refused_as_that() -> None:
+    """A mark alone registers nothing, and the error says so."""
+    with pytest.raises(NotStorableError, match=r"marked @checkpointable, but nothing .* leads to it"):
+        ValueCodec(TypeRegistry()).seal(m.Derived("x"))
 
 
 def test_a_mark_leaves_the_class_as_it_is() -> None:

@@ -5,7 +5,7 @@ The mark lives in the class itself and nowhere else; there is no list of marked 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias, TypeVar, cast, overload
 
@@ -57,6 +57,12 @@ def checkpointable(
 def mark_of(cls: type) -> Mark | None:
     """Return the class's own mark; one of a base class does not count."""
     return cast("Mark | None", cls.__dict__.get(_ATTRIBUTE))
+
+
+def marked_in(namespace: Mapping[str, object]) -> list[type]:
+    """Return the marked classes that are visible in a namespace, such as the globals of an executor's module."""
+    found = dict.fromkeys(value for value in namespace.values() if isinstance(value, type) and mark_of(value))
+    return list(found)
 
 
 def stored_name(cls: type) -> str:

@@ -15,6 +15,7 @@ from rehydrate.graph.hints import qualified_name
 from .classes import is_storable
 from .format import MAX_DEPTH
 from .layouts import Layout, Refusal
+from .marks import mark_of
 from .registry import LEAVES
 from .scalars import SCALARS
 from .writer import CROWDED, TOO_DEEP, is_crowded, is_plain_key
@@ -65,6 +66,8 @@ def _refuse(part: _Part, why: str) -> NotStorableError:
 
 
 def _unregistered(kind: type) -> str:
+    if mark_of(kind):
+        return "its type is marked @checkpointable, but nothing that the workflow was built from leads to it"
     if is_storable(kind):
         return "its type is not registered: no handler's annotation leads to it and it is not marked @checkpointable"
     if kind.__module__ == "builtins":
@@ -89,7 +92,7 @@ def _parts(value: object, where: str, depth: int, layouts: Mapping[type, Layout]
         elements = cast("set[object]", value)
         if is_crowded(elements):
             raise Refusal(CROWDED)
-        return (_Part(item, f"{where}{{{item!r:.40}}}", depth + 2) for item in elements)
+        return (_Part(item, f"{where}{{{_label(item)}}}", depth + 2) for item in elements)
     layout = layouts.get(kind)
     if layout is None:
         return None
@@ -99,5 +102,12 @@ def _parts(value: object, where: str, depth: int, layouts: Mapping[type, Layout]
 
 def _of_dict(value: dict[object, object], where: str, depth: int) -> Iterator[_Part]:
     for key, item in value.items():
-        yield _Part(key, f"{where} key {key!r:.40}", depth)
-        yield _Part(item, f"{where}[{key!r:.40}]", depth)
+        yield _Part(key, f"{where} key {_label(key)}", depth)
+        yield _Part(item, f"{where}[{_label(key)}]", depth)
+
+
+def _label(key: object) -> str:
+    """Return a key or an element as it may stand in a text; anything but a small plain value by its type only."""
+    if type(key) not in LEAVES or (isinstance(key, int) and key.bit_length() > 64):
+        return f"<{qualified_name(type(key))}>"
+    return f"{key!r:.40}"

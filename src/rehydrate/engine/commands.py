@@ -26,12 +26,16 @@ class Publish(msgspec.Struct, frozen=True):
 
 
 class StartInvocation(msgspec.Struct, frozen=True):
-    """Let an executor handle a message: `payloads` are the message, or an answer and the request's data."""
+    """Let an executor handle a message: `payloads` are the message, or an answer and the request's data.
+
+    `alone`: it is the only one for its executor in this superstep.
+    """
 
     path: str
     superstep: int
     delivery: Delivery
     payloads: tuple[Payload, ...]
+    alone: bool = False
 
 
 class RouteAgain(msgspec.Struct, frozen=True):

@@ -111,7 +111,8 @@ def start_step(change: Change, path: str) -> None:
     step = plan.step
     change.events.append(SuperstepStarted(path=path, superstep=step.superstep))
     for chain in plan.chains.values():
-        change.then.append(StartInvocation(path, step.superstep, chain[0], plan.payloads(chain[0])))
+        first = chain[0]
+        change.then.append(StartInvocation(path, step.superstep, first, plan.payloads(first), alone=len(chain) == 1))
     for delivery in plan.scopes:
         start_scope(change, path, delivery, step.payloads[delivery.payload])
 

@@ -40,6 +40,10 @@ class HandlerTable:
         found = self._by_type.get(type(value), _UNKNOWN)
         return self._choose(value) if isinstance(found, _Unknown) else found
 
+    def decides_by_type(self, value: object) -> bool:
+        """Tell whether all values of this one's class go to one handler, or to none."""
+        return not any(depends_on_value(spec.message, type(value)) for spec in self.specs.handlers)
+
     def _choose(self, value: object) -> HandlerSpec | None:
         best = most_exact(value, self.specs.handlers, lambda spec: spec.message)
         if len(best) > 1:
@@ -50,9 +54,8 @@ class HandlerTable:
                 "Let one handler take a union of both types, or make one of the types more exact.",
             )
         chosen = best[0] if best else None
-        cls = type(value)
-        if not any(depends_on_value(spec.message, cls) for spec in self.specs.handlers):
-            self._by_type[cls] = chosen
+        if self.decides_by_type(value):
+            self._by_type[type(value)] = chosen
         return chosen
 
     def response_handler_for(self, executor_id: str, request: object, response: Hint) -> ResponseHandlerSpec:

@@ -91,6 +91,10 @@ class Executor:
         """
         return self._table.handler_for(value)
 
+    def decides_by_type(self, value: object) -> bool:
+        """Tell whether all values of this one's class go to one handler, or to none."""
+        return self._table.decides_by_type(value)
+
     def response_handler_for(self, request: object, response: Hint) -> ResponseHandlerSpec:
         """Return the most exact handler of answers of type `response` to `request`; raises `EffectError`."""
         return self._table.response_handler_for(self.id, request, response)

@@ -15,10 +15,9 @@ from .sealed import Items, Listed, Sealed
 Trail: TypeAlias = tuple[int, ...]
 #: One message, or the list that a join hands over.
 Payload: TypeAlias = Sealed | Listed
-DeliveryKind: TypeAlias = Literal[
-    "run", "signature", "turn", "output", "receipt", "receipts", "scope", "step", "limit", "rest", "counter", "done",
-    "unrouted", "failure", "attempt", "request", "join", "outbox", "inbox", "instance", "state", "part",
-]  # fmt: skip
+DeliveryKind: TypeAlias = Literal["message", "answer", "list"]
+
+#: (scope path, kind, name); run-level records stand at the root, scopes and steps under their parent's path.
 Key: TypeAlias = tuple[str, str, str]
 
 

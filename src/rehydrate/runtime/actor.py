@@ -260,8 +260,8 @@ class Actor:
             case RouteAgain():
                 self._route(command)
             case MergeState():
-                told, cause = merge_state(self.around.codec, self.around.outlets.graph_at(command.path), command)
-                self._arrived(told, cause)
+                merged, cause = merge_state(self.around.codec, self.around.outlets.graph_at(command.path), command)
+                self._arrived(merged, cause)
             case Commit() | Publish() | EndRun():
                 pass
             case _:

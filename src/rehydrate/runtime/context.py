@@ -70,7 +70,7 @@ class InvocationContext(WorkflowContext[Any, Any]):
 
     __slots__ = (
         "_around", "_asked", "_chain", "_closed", "_graph", "_outlet", "_own", "_start", "_where", "effects",
-        "executor", "messages", "sends", "yields",
+        "executor", "messages", "sends", "undecided", "yields",
     )  # fmt: skip
 
     def __init__(
@@ -93,6 +93,8 @@ class InvocationContext(WorkflowContext[Any, Any]):
         self.executor = executor
         self.sends, self.yields = declared
         self.effects: list[Effect] = []
+        #: True once a condition has to be asked where something goes.
+        self.undecided = False
         #: What was sent, beside its effect, so that routing needs no second copy.
         self.messages: list[object] = []
 
@@ -151,6 +153,8 @@ class InvocationContext(WorkflowContext[Any, Any]):
         if type(message) not in self.sends:
             self._check_declared(message, self.sends, "send", "sends")
         routes = self._outlet.check_send(message, target_id, self._where)
+        if routes is None:
+            self.undecided = True
         sealed = self._seal(message, "a message")
         self.effects.append(Send(sealed, routes, target_id))
         self.messages.append(message)
@@ -165,7 +169,9 @@ class InvocationContext(WorkflowContext[Any, Any]):
         beyond = self._around.outlets.beyond(self.path)
         routes: Routes = ()
         if beyond is not None:
-            routes = beyond.check_send(value, None, f"{self._where} (forwarded by {beyond.executor_id!r})")
+            routes = beyond.check_send(value, None, self._where, f" (forwarded by {beyond.executor_id!r})")
+            if routes is None:
+                self.undecided = True
         sealed = self._seal(value, "an output")
         self.effects.append(Output(sealed, routes))
         self.messages.append(value)

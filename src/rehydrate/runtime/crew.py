@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import cast
+from typing import Final, cast
 
 from rehydrate.engine.commands import StartInvocation
 from rehydrate.engine.inputs import Input, InvocationFinished
@@ -44,6 +44,10 @@ class _Chain:
         for effect in done.effects:
             if isinstance(effect, SetState | UpdateState):
                 self.writes.setdefault(effect.key, []).append(effect)
+
+
+#: Of an invocation that has no chain; nothing is ever added to it.
+_NO_CHAIN: Final = _Chain(0, 0)
 
 
 class Crew:
@@ -90,7 +94,7 @@ class Crew:
     async def _run(self, start: StartInvocation, task: asyncio.Task[None]) -> None:
         delivery = start.delivery
         try:
-            chain = self._chain(start)
+            chain = _NO_CHAIN if start.alone else self._chain(start)
             executor = self.around.outlets.graph_at(start.path).executors[delivery.executor]
             if executor.has_instance_state:
                 executor = await self._instance(start, executor, chain)
@@ -109,7 +113,8 @@ class Crew:
             return
         if self._stopped:
             return
-        chain.add(delivery.activation, finished)
+        if not start.alone:
+            chain.add(delivery.activation, finished)
         self._tell(finished, refused)
 
     def _break(self, start: StartInvocation, error: BaseException) -> None:

@@ -77,12 +77,13 @@ class Invocation:
         instance = None
         if self.executor.has_instance_state:
             instance = await save_instance(self.around.codec, self.executor, self._place())
-        effects, error = _route(self.around, self.start.path, delivery.executor, context.effects, context.messages)
+        path = self.start.path
+        if not context.undecided:
+            effects = tuple(context.effects)
+            return InvocationFinished(path, delivery.executor, delivery.activation, effects, instance), None
+        effects, error = _route(self.around, path, delivery.executor, context.effects, context.messages)
         failure = failure_of(error, "routing") if error is not None else None
-        return (
-            InvocationFinished(self.start.path, delivery.executor, delivery.activation, effects, instance, failure),
-            error,
-        )
+        return InvocationFinished(path, delivery.executor, delivery.activation, effects, instance, failure), error
 
     def _place(self) -> str:
         path = self.start.path
@@ -136,8 +137,6 @@ def _route(
     around: Surroundings, path: str, executor_id: str, effects: list[Effect], messages: list[object]
 ) -> tuple[tuple[Effect, ...], PredicateError | None]:
     """Decide where messages go; where a condition raises, that one and the rest stay undecided."""
-    if all(effect.routes is not None for effect in effects if isinstance(effect, Send | Output)):
-        return tuple(effects), None
     outlets = around.outlets
     own = outlets.at(outlets.graph_at(path), executor_id)
     rest = iter(messages)

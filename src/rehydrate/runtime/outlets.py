@@ -38,17 +38,25 @@ class Outlet:
         self.codec = codec
         self.groups: tuple[EdgeGroup, ...] = graph.outgoing.get(executor_id, ())
         self._edges = [edge for group in self.groups for edge in self._group_edges(group)]
+        self._known: dict[tuple[type, str | None], tuple[Route, ...]] = {}
         self._conditional = any(_has_condition(group) for group in self.groups)
         self._routes = {edge.index: Route(edge.index, edge.target) for edge in self._edges}
 
-    def check_send(self, message: object, target_id: str | None, where: str) -> tuple[Route, ...] | None:
+    def check_send(
+        self, message: object, target_id: str | None, where: str, detour: str = ""
+    ) -> tuple[Route, ...] | None:
         """Return the edges that take this message, or `None` where conditions have a say in it.
 
         Raises `SendTypeError` where no edge leads on, or nothing behind the edges takes this message.
         """
-        found = tuple(self._routes[edge.index] for edge in self._edges if self._fits(edge, message, target_id))
-        if not found:
-            raise self._refusal(message, target_id, where)
+        key = (type(message), target_id)
+        found = self._known.get(key)
+        if found is None:
+            found = tuple(self._routes[edge.index] for edge in self._edges if self._fits(edge, message, target_id))
+            if not found:
+                raise self._refusal(message, target_id, where + detour)
+            if all(_decided_by_type(self.graph, edge.target, message) for edge in self._edges):
+                self._known[key] = found
         return None if self._conditional else found
 
     def _refusal(self, message: object, target_id: str | None, where: str) -> SendTypeError:
@@ -123,7 +131,7 @@ class Outlet:
         return tuple(edge for edge in group.edges if edge.target in chosen)
 
     def _ask(self, condition: Callable[[object], bool], sealed: Sealed, target: str, name: str | None) -> bool:
-        return bool(self._call(condition, sealed, name or target))
+        return self._call(lambda message: bool(condition(message)), sealed, name or target)
 
     def _call(self, function: Callable[[object], Given], sealed: Sealed, label: str) -> Given:
         """Call user code with a copy of the message, so that it can change nothing."""
@@ -140,6 +148,14 @@ def _has_condition(group: EdgeGroup) -> bool:
     if isinstance(group, DirectGroup):
         return group.condition is not None
     return isinstance(group, SwitchGroup | MultiSelectionGroup)
+
+
+def _decided_by_type(graph: Definition, executor_id: str, message: object) -> bool:
+    """Tell whether an executor takes all messages of this one's class or none."""
+    child = graph.children.get(executor_id)
+    if child is not None:
+        return _decided_by_type(child, child.start, message)
+    return graph.executors[executor_id].decides_by_type(message)
 
 
 def takes(graph: Definition, executor_id: str, message: object) -> bool:

@@ -56,8 +56,11 @@ class Turn:
 
     async def gone(self) -> None:
         """Wait for a turn that was cancelled or dropped to be over, in whatever way."""
-        if self._task is not None and (self.abandoned or (self.actor is not None and self.actor.cancelled)):
-            await asyncio.wait([self._task], timeout=CANCEL_SECONDS)
+        task = self._task
+        if task is None or task.done() or task.get_loop() is not asyncio.get_running_loop():
+            return
+        if self.abandoned or (self.actor is not None and self.actor.cancelled):
+            await asyncio.wait([task], timeout=CANCEL_SECONDS)
 
     def is_running(self) -> bool:
         """Tell whether the turn has tasks that run."""

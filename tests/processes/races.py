@@ -1,0 +1,213 @@
+"""Races: what several processes are told to do with one run at one moment, and what must come of it.
+
+A race is run in rounds by callers that stay alive, so that a round costs no start of a process.
+"""
+
+import asyncio
+import itertools
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from rehydrate import SqliteCheckpointStorage, WorkflowContext, WorkflowRunResult
+from rehydrate.errors import RunFailedError
+from tests.processes.nursery import Child, Nursery
+from tests.processes.shop import Order, shop
+
+BUSY = frozenset({"RunBusyError"})
+SAME = frozenset({"TurnInProgressError"})
+STALE = frozenset({"StaleCheckpointError"})
+ANSWERED = frozenset({"AlreadyAnsweredError"})
+EXISTS = frozenset({"RunExistsError"})
+
+
+@dataclass(frozen=True)
+class Race:
+    """One kind of race, on a run that was left `rested`, `asked` or `failed`, or on none.
+
+    `call` is what all call; `{run}`, `{checkpoint}`, `{request}` and, where each brings something of its own, `{name}`
+    are filled in. `ran` and `outputs` are the winner's. `busy` and `late` are the errors of those that come while it
+    runs, and after; where somebody late would rightly do a turn of its own (`None`) the winner waits for all others.
+    """
+
+    left: str
+    call: dict[str, object]
+    ran: str
+    outputs: list[str]
+    busy: frozenset[str]
+    late: frozenset[str] | None
+
+
+#: A run that is left `asked` was asked about `a?`, the others had an order `a`, which did not get beyond `ship` in a
+#: `failed` one.
+RACES = {
+    "one message": Race(
+        "rested", {"text": "b", "checkpoint": "{checkpoint}"}, "take clerk ship", ["2 of 2: b"], SAME, STALE
+    ),
+    "two messages": Race(
+        "rested", {"text": "{name}", "checkpoint": "{checkpoint}"}, "take clerk ship", ["2 of 2: {name}"], BUSY, STALE
+    ),
+    "an answer": Race(
+        "asked", {"responses": {"{request}": "yes"}, "checkpoint": "{checkpoint}"}, "answer ship", ["1 of 1: a? yes"],
+        SAME, ANSWERED,
+    ),
+    "two answers": Race(
+        "asked", {"responses": {"{request}": "{name}"}, "checkpoint": "{checkpoint}"}, "answer ship",
+        ["1 of 1: a? {name}"], BUSY | ANSWERED, ANSWERED,
+    ),
+    "an answer alone": Race(
+        "asked", {"responses": {"{request}": "yes"}}, "answer ship", ["1 of 1: a? yes"], SAME, ANSWERED
+    ),
+    "an answer and a message": Race(
+        "asked", {"text": "b", "responses": {"{request}": "yes"}, "checkpoint": "{checkpoint}"},
+        "answer take clerk ship ship", ["1 of 2: a? yes", "2 of 2: b"], SAME, ANSWERED,
+    ),
+    "no input": Race("failed", {"checkpoint": "{checkpoint}"}, "ship", ["1 of 1: a"], SAME, STALE),
+    "latest, one message": Race(
+        "rested", {"text": "b", "checkpoint": "latest", "run_id": "{run}"}, "take clerk ship", ["2 of 2: b"], SAME, None
+    ),
+    "latest, two messages": Race(
+        "rested", {"text": "{name}", "checkpoint": "latest", "run_id": "{run}"}, "take clerk ship", ["2 of 2: {name}"],
+        BUSY, None,
+    ),
+    "latest, an answer": Race(
+        "asked", {"responses": {"{request}": "yes"}, "checkpoint": "latest", "run_id": "{run}"}, "answer ship",
+        ["1 of 1: a? yes"], SAME, ANSWERED,
+    ),
+    "latest, no input": Race(
+        "failed", {"checkpoint": "latest", "run_id": "{run}"}, "ship", ["1 of 1: a"], SAME | BUSY, None
+    ),
+    "one new run": Race("", {"text": "a", "run_id": "{run}"}, "take clerk ship", ["1 of 1: a"], SAME, EXISTS),
+    "two new runs": Race("", {"text": "{name}", "run_id": "{run}"}, "take clerk ship", ["1 of 1: {name}"], EXISTS, EXISTS),
+    "one key": Race(
+        "", {"text": "a", "run_id": "{run}", "idempotency_key": "{run}"}, "take clerk ship", ["1 of 1: a"], SAME,
+        frozenset({"replayed"}),
+    ),
+}  # fmt: skip
+
+
+#: Where all meet, and whether the winner waits for the others.
+WAYS = [("claim", False), ("claim", True), ("call", False), ("call", True)]
+
+
+class FailingOnce:
+    """Tools that let the shipping of an order `f` fail."""
+
+    def __init__(self, fails: bool) -> None:
+        self.fails = fails
+
+    async def at(self, ctx: WorkflowContext, entry: str) -> None:
+        if self.fails and entry == "ship":
+            raise ValueError("no carrier")
+
+
+def filled(value: object, **words: str) -> object:
+    """Fill words in, at any depth."""
+    match value:
+        case str():
+            return value.format(**words)
+        case list():
+            return [filled(item, **words) for item in value]
+        case dict():
+            return {filled(key, **words): filled(item, **words) for key, item in value.items()}
+    raise TypeError(value)
+
+
+async def left_run(workflow, left: str, run_id: str) -> dict[str, str]:
+    """Make a run that was left in a way, and return the words for its race."""
+    words = {"run": run_id}
+    if not left:
+        return words
+    call = workflow.run(
+        Order("a?" if left == "asked" else "a"), run_id=run_id, resources={"tools": FailingOnce(left == "failed")}
+    )
+    result: WorkflowRunResult
+    try:
+        result = await call
+    except RunFailedError as error:
+        result = error.result
+    requests = {"request": request.request_id for request in result.pending_requests}
+    return {**words, **requests, "checkpoint": result.checkpoint_id}
+
+
+class Course:
+    """A file of runs and the callers that race for them; several may be here at once."""
+
+    def __init__(self, nursery: Nursery, folder: Path, names: Iterable[str]) -> None:
+        self.file = folder / "runs.db"
+        self.journal = folder / "journal"
+        self.journal.touch()
+        self._read = 0
+        ready, self._go = os.pipe()
+        told = {"file": str(self.file), "journal": str(self.journal)}
+        self.callers = {name: nursery.child("caller", {**told, "name": name}, ready) for name in names}
+        os.close(ready)
+
+    def close(self) -> None:
+        for caller in self.callers.values():
+            caller.end()
+        os.close(self._go)
+
+    def prepare(self, races: dict[str, Race]) -> dict[str, dict[str, str]]:
+        """Make the runs that are raced for, by run id."""
+
+        async def all_at_once() -> list[dict[str, str]]:
+            async with SqliteCheckpointStorage(self.file) as store:
+                workflow = shop(store)
+                return await asyncio.gather(*(left_run(workflow, race.left, run_id) for run_id, race in races.items()))
+
+        return dict(zip(races, asyncio.run(all_at_once()), strict=True))
+
+    def entries(self) -> list[str]:
+        """Return what executors of any process have noted since the last time."""
+        with self.journal.open() as file:
+            file.seek(self._read)
+            found = file.read().splitlines()
+            self._read = file.tell()
+        return found
+
+    def round(self, race: Race, words: dict[str, str], *, meet: str, held: bool) -> str:
+        """Let all race for one run; return the winner's checkpoint."""
+        entry = race.ran.split()[0]
+        for name, caller in self.callers.items():
+            call = filled(race.call, name=name, **words)
+            caller.send({"call": call, "meet": meet, "holds": [entry] if held else []})
+        for caller in self.callers.values():
+            assert caller.receive() == "here"
+        os.write(self._go, b"!" * len(self.callers))
+        replies = {name: caller.receive() for name, caller in self.callers.items()}
+        winners = [name for name, reply in replies.items() if "holds" in reply or outcome(reply) == "ran"]
+        assert len(winners) == 1, replies
+        (winner,) = winners
+        others = {outcome(reply) for name, reply in replies.items() if name != winner}
+        assert others <= (race.busy if held else race.busy | race.late), replies
+        result = released(self.callers[winner]) if held else replies[winner]
+        assert result["outputs"] == filled(race.outputs, name=winner, **words)
+        run_id = words["run"]
+        assert sorted(self.entries()) == sorted(f"{run_id} {winner} {entry}" for entry in race.ran.split())
+        return result["checkpoint"]
+
+
+def outcome(reply: dict[str, object]) -> str:
+    """Return `ran`, `replayed` or the name of the error of a call."""
+    return reply.get("error") or ("replayed" if reply["replayed"] else "ran")
+
+
+def released(caller: Child) -> dict[str, object]:
+    """Let a caller go on and return the result of its call."""
+    caller.send("go on")
+    return caller.receive()
+
+
+def rounds(kinds: Iterable[str], number: int) -> dict[str, tuple[Race, str, bool]]:
+    """Spread a number of rounds over kinds of races: by run id, the race, where all meet, and whether the winner waits.
+
+    All meet before they call, or after each has passed every check and is about to commit its claim.
+    """
+    found = {}
+    for index, kind in enumerate(itertools.islice(itertools.cycle(kinds), number)):
+        meet, held = WAYS[(index + index // len(RACES)) % len(WAYS)]
+        race = RACES[kind]
+        found[f"{kind} {index}"] = race, meet, held or race.late is None
+    return found
