@@ -19,6 +19,7 @@ from typing import Never
 from rehydrate import (
     Executor,
     SqliteCheckpointStorage,
+    Status,
     Workflow,
     WorkflowBuilder,
     WorkflowContext,
@@ -27,8 +28,6 @@ from rehydrate import (
     handler,
     response_handler,
 )
-
-RUN = "inbox-7"
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,9 @@ class Assess(Executor):
 
     @response_handler
     async def on_answer(self, question: Question, approved: bool, ctx: WorkflowContext[Never, Verdict]) -> None:
-        say(f"    answer for {question.claim.id}: {approved}; it was assessed in process {ctx.get_state('assessed in')}")
+        say(
+            f"    answer for {question.claim.id}: {approved}; it was assessed in process {ctx.get_state('assessed in')}"
+        )
         ctx.yield_output(Verdict(question.claim, approved))
 
 
@@ -86,21 +87,21 @@ def build() -> Workflow:
 async def first_process(file: Path) -> None:
     """Start the run; it pauses with an open question, and this process ends."""
     async with SqliteCheckpointStorage(file) as store:
-        result = await build().run(Claim("c-1", 5000), run_id=RUN, checkpoint_storage=store)
+        result = await build().run(Claim("c-1", 5000), run_id="inbox-7", checkpoint_storage=store)
         (question,) = result.pending_requests
-        say(f"    it pauses in {question.path}: {question.data.text}")
+        say(f"    it pauses in {question.path} and asks {question.data}")
 
 
 async def second_process(file: Path) -> None:
     """Look at what is in the file, and go on with one call."""
     async with SqliteCheckpointStorage(file) as store:
-        head = await store.head(RUN)
-        found = await store.inspect(head.header.checkpoint_id)
+        (header,) = await store.runs(status=Status.IDLE_WITH_PENDING_REQUESTS)
+        found = await store.inspect(header.checkpoint_id)
         (question,) = found.requests
-        say(f"    the file says: {found.header.status.value}, and in {question.path}: {question.data['text']}")
+        say(f"    the file has {header.run_id}, {header.status.value}; {question.path} asks {question.data}")
         result = await build().run(
             Claim("c-2", 90),
-            checkpoint=found.header.checkpoint_id,
+            checkpoint=header.checkpoint_id,
             responses={question.request_id: True},
             checkpoint_storage=store,
         )

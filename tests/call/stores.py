@@ -1,12 +1,14 @@
 """Stores whose disk can be full and whose bytes can rot, and a view of everything that a store holds."""
 
+import asyncio
 from pathlib import Path
 
 import msgspec
 
 from rehydrate import CheckpointStorage, InMemoryCheckpointStorage, SqliteCheckpointStorage
 from rehydrate.errors import CheckpointCorruptError
-from rehydrate.model.checkpoint import Commit, Put
+from rehydrate.model.checkpoint import Commit, Head, Put
+from tests.call.desk import Gate
 
 
 class DiskFullError(OSError):
@@ -19,13 +21,24 @@ class Breakable:
     saves_left: int | None = None
     rotten = False
     folder: Path
+    #: Waits before or after this commit, counted from 1, until the gate is opened.
+    gated_commit = 0
+    gate_place = "before"
+    commit_gate: Gate
 
     async def commit(self, commit: Commit) -> None:
         if self.saves_left is not None:
             if self.saves_left == 0:
                 raise DiskFullError("no space left on device")
             self.saves_left -= 1
+        self.gated_commit -= 1
+        await self._pass("before")
         await super().commit(damaged(commit) if self.rotten else commit)
+        await self._pass("after")
+
+    async def _pass(self, place: str) -> None:
+        if self.gated_commit == 0 and self.gate_place == place:
+            await self.commit_gate.wait()
 
 
 def damaged(commit: Commit) -> Commit:
@@ -59,3 +72,13 @@ async def standing(store: CheckpointStorage, checkpoint_id: str) -> object:
     except CheckpointCorruptError:
         return "damaged"
     return sorted(stored.records.items()), stored.head
+
+
+async def rest(store: CheckpointStorage, run_id: str) -> Head:
+    """Let others run until nobody owns the run, or for long; return its head."""
+    for _ in range(2000):
+        head = await store.head(run_id)
+        if head.owner is None:
+            break
+        await asyncio.sleep(0)
+    return head

@@ -8,6 +8,7 @@ import pytest
 from rehydrate import Status
 from rehydrate.model.events import OutputYielded, TurnStarted
 from tests.call.desk import Gate, Note, desk
+from tests.call.stores import rest
 
 run = asyncio.run
 
@@ -128,9 +129,7 @@ def test_case_39_a_dropped_stream_is_cancelled_and_a_new_run_is_clean(world, sto
         del stream
         gc.collect()
         new = await workflow.run(Note("b"), run_id="new")
-        while (await store.head("old")).owner is not None:  # noqa: ASYNC110  (the store has no event to wait for)
-            await asyncio.sleep(0)
-        return new, await store.head("old")
+        return new, await rest(store, "old")
 
     new, old = run(scenario())
     world.gates.clear()

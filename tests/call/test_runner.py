@@ -60,7 +60,7 @@ def test_a_restore_that_fails_leaves_the_runner_as_it_was(world, anywhere):
     """Another graph's and another workflow's object are refused; the runner goes on with the run that it held."""
     workflow = desk(world, anywhere)
     runner = Runner(workflow)
-    first = run(runner.run(Note("a")))
+    run(runner.run(Note("a")))
     others = {
         GraphChangedError: desk(world, depth=2),
         ForeignCheckpointError: team(world),

@@ -278,6 +278,41 @@ def test_the_first_call_stays_the_same_call_after_continuations(world, store):
     assert world.diary.count("clerk a? yes") == 1
 
 
+#: Two ways to make one call: the first is made and fails, the second is the same call again.
+FORMS = {
+    "a result, then its id": (lambda p: {"checkpoint": p}, lambda p: {"checkpoint": p.checkpoint_id}),
+    "an id, then its object": (lambda p: {"checkpoint": p.checkpoint_id}, lambda p: {"checkpoint": p.checkpoint}),
+    "an id, then the latest": (
+        lambda p: {"checkpoint": p.checkpoint_id, "run_id": "r"},
+        lambda p: {"checkpoint": "latest", "run_id": "r"},
+    ),
+    "the latest, then an id": (
+        lambda p: {"checkpoint": "latest", "run_id": "r"},
+        lambda p: {"checkpoint": p.checkpoint_id, "run_id": "r"},
+    ),
+    "answers alone, then with an id": (lambda p: {}, lambda p: {"checkpoint": p.checkpoint_id}),
+    "with an id, then answers alone": (lambda p: {"checkpoint": p.checkpoint_id}, lambda p: {}),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_the_same_call_in_another_form_is_the_same_call(world, store, name):
+    """However the checkpoint is named, the same answers on it are the turn that took them."""
+    workflow = desk(world, store)
+    paused = run(workflow.run(Note("a?"), run_id="r"))
+    first, second = FORMS[name]
+    stopped = failed(world, workflow, ANSWER, responses=answer_of(paused), **first(paused))
+    result = run(workflow.run(responses=answer_of(paused), **second(paused)))
+    assert (result.outputs, result.turn) == (["1: a? yes"], stopped.turn)
+
+
+def test_takeover_of_a_run_that_nobody_drives(world, store):
+    """Without an owner `takeover=True` changes nothing of a call."""
+    workflow = desk(world, store)
+    first = run(workflow.run(Note("a"), run_id="r", takeover=True))
+    assert run(workflow.run(Note("b"), checkpoint=first, takeover=True)).outputs == ["2: b"]
+
+
 def test_the_same_call_fails_again_and_again(world, store):
     """Three failures of one call are one turn, which its fourth try completes."""
     workflow = desk(world, store, depth=3)

@@ -278,6 +278,30 @@ def test_a_message_from_outside_stands_before_those_from_inside(place):
     assert result.outputs == [200, 101]
 
 
+def test_answers_that_meet_unfinished_work_come_by_inner_name_in_the_next_superstep(place):
+    """Section 3.1: they wait until the superstep is completed, and are then ordered by name, before the message."""
+    log, broken = [], {"breaks"}
+    many = Many(log, 12)
+
+    @executor(id="breaks")
+    async def breaks(text: str, ctx: WorkflowContext) -> None:
+        if broken:
+            raise ValueError("not now")
+        log.append("completed")
+
+    @executor(id="s")
+    async def s(text: str, ctx: WorkflowContext[str]) -> None:
+        await ctx.send_message(text, target_id="many" if text == "ask" else "breaks")
+
+    workflow = WorkflowBuilder("many", s).add_fan_out_edges(s, [many, breaks]).build()
+    first = run(workflow, "ask", run_id="r", checkpoint_storage=place.store)
+    error = failed(workflow, "break", checkpoint=first, on_pending="keep", checkpoint_storage=place.store)
+    given = answers(first, *["yes"] * 12)
+    broken.clear()
+    run(workflow, checkpoint=error.result, responses=given[5:] + given[:5], checkpoint_storage=place.reopen())
+    assert log == ["ask", "completed", *range(12)]
+
+
 @pytest.mark.parametrize("order", [(1, 2, 3), (3, 2, 1)])
 def test_outputs_of_scopes_come_by_scope_number_whatever_ends_first(place, order):
     """Section 3: outputs of scopes of one node are taken by scope number, then send order."""

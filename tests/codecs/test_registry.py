@@ -15,7 +15,7 @@ import attrs
 import pydantic
 import pytest
 
-from rehydrate.codecs import TypeRegistry, ValueCodec, checkpointable, marked_in, type_name
+from rehydrate.codecs import TypeRegistry, ValueCodec, checkpointable, type_name
 from rehydrate.errors import DefinitionError
 from rehydrate.errors.codec import (
     MarkError,
@@ -255,16 +255,36 @@ def test_a_wrong_mark_is_refused(arguments: dict[str, Any], text: str) -> None:
         checkpointable(**arguments)(m.Claim)
 
 
-def test_marked_classes_of_a_module_are_found_by_its_globals() -> None:
-    """Whoever builds a registry can add what is marked in a module; unmarked classes there do not come along."""
-    assert marked_in(vars(m)) == [m.Derived, m.SlottedMore]
-    assert TypeRegistry(marked_in(vars(m))).names() == ("Claim", "Derived", "SlottedMore")
+def test_a_marked_class_that_nothing_leads_to_joins_when_it_is_sealed() -> None:
+    """A mark is enough: the class joins at its first value, with what its fields lead to."""
+    codec = ValueCodec(TypeRegistry())
+    sealed = codec.seal(m.Derived("x"))
+    assert (sealed.type, codec.open(sealed)) == ("Derived", m.Derived("x"))
 
 
-def test_a_marked_class_that_nothing_leads_to_is_refused_as_that() -> None:
-    """A mark alone registers nothing, and the error says so."""
-    with pytest.raises(NotStorableError, match=r"marked @checkpointable, but nothing .* leads to it"):
-        ValueCodec(TypeRegistry()).seal(m.Derived("x"))
+def test_a_marked_class_is_found_by_its_stored_name_when_it_is_opened() -> None:
+    """Another process opens what it never sealed, by the names of its marked classes."""
+    sealed = ValueCodec(TypeRegistry([m.Derived])).seal([m.Derived("x")])
+    assert ValueCodec(TypeRegistry()).open(sealed) == [m.Derived("x")]
+
+
+def test_two_marked_classes_of_one_name_are_not_guessed_between() -> None:
+    """A stored name that two living marked classes share opens as neither."""
+
+    @checkpointable(name="twin")
+    @dataclass
+    class One:
+        a: int
+
+    @checkpointable(name="twin")
+    @dataclass
+    class Two:
+        a: int
+
+    sealed = ValueCodec(TypeRegistry()).seal(One(1))
+    assert ValueCodec(TypeRegistry([Two])).open(sealed) == Two(1)
+    with pytest.raises(UnknownTypeError, match="twin"):
+        ValueCodec(TypeRegistry()).open(sealed)
 
 
 def test_a_mark_leaves_the_class_as_it_is() -> None:

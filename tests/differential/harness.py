@@ -33,12 +33,16 @@ from tests.differential.script import MOST_CALLS, STOPPED, Step, first_step, is_
 
 @dataclass(frozen=True)
 class Calls:
-    """Calls of one family's workflow on one store (or none); `chance` decides only how long handlers take."""
+    """Calls of one family's workflow on one store (or none); `chance` decides only how long handlers take.
+
+    `keyed`: every call that brings something has an idempotency key.
+    """
 
     family: FamilyPlan
     workflow: Workflow
     store: CheckpointStorage | None = None
     chance: int = 0
+    keyed: bool = False
 
     def weather(self, number: int) -> dict[str, object]:
         """The resources of a call."""
@@ -47,6 +51,8 @@ class Calls:
     async def call(self, number: int, step: Step, **options: object) -> WorkflowRunResult:
         """Make one call of the script; a run that fails gives its result too."""
         given = {**step.options, **options, "resources": self.weather(number), "checkpoint_storage": self.store}
+        if self.keyed and (step.message is not None or "responses" in given):
+            given["idempotency_key"] = f"call {number}"
         return await ended(self.workflow.run(step.message, **given))
 
     def reference(self, result: WorkflowRunResult) -> str | WorkflowCheckpoint:

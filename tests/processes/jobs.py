@@ -12,8 +12,11 @@ from rehydrate import SqliteCheckpointStorage, WorkflowContext, WorkflowRunResul
 from rehydrate.errors import RehydrateError, RunFailedError
 from rehydrate.model.checkpoint import Commit
 from rehydrate.testing.store_contract import ManualClock
+from tests.processes import conversation, shop
 from tests.processes.line import Line
-from tests.processes.shop import Order, shop
+
+#: The workflows that a caller may call, each with the type of its messages.
+WORKFLOWS = {"shop": (shop.shop, shop.Order), "conversation": (conversation.conversation, conversation.Order)}
 
 
 class Fault(Exception):
@@ -85,7 +88,8 @@ class Caller:
         self.go = go
         self.tools = CallerTools(line, str(told["journal"]), str(told["name"]))
         self.store = CallerStore(str(told["file"]), clock=ManualClock() if told.get("frozen") else None)
-        self.workflow = shop(self.store)
+        make, self.message = WORKFLOWS[str(told.get("workflow", "shop"))]
+        self.workflow = make(self.store)
 
     async def listen(self) -> None:
         """Make the calls that come until none comes any more."""
@@ -93,6 +97,7 @@ class Caller:
             await self.call(self.line.receive(None))
 
     async def call(self, told: dict[str, object]) -> None:
+        self.tells = told.get("tells", False)
         for name in ("holds", "faults", "dies"):
             setattr(self.tools, name, told.get(name, []))
         self.tools._released = None
@@ -105,9 +110,14 @@ class Caller:
         self.line.send(await self.outcome(told["call"]))
 
     async def outcome(self, call: dict[str, object]) -> dict[str, object]:
-        message = Order(call.pop("text")) if "text" in call else None
+        """Make a call; say the number of each committed event as it comes."""
+        message = self.message(call.pop("message")) if "message" in call else None
         try:
-            return facts(await self.workflow.run(message, resources={"tools": self.tools}, **call))
+            stream = self.workflow.run(message, resources={"tools": self.tools}, stream=True, **call)
+            async for event in stream:
+                if self.tells and not event.live:
+                    self.line.send(event.sequence)
+            return facts(await stream.result())
         except RunFailedError as error:
             return {"error": "RunFailedError", "text": str(error), **facts(error.result)}
         except RehydrateError as error:

@@ -39,11 +39,17 @@ class Child:
     def signal(self, number: int) -> None:
         self._nursery.order({"signal": number, "pid": self.pid})
 
-    def kill(self) -> None:
-        """Send SIGKILL and return when the process is gone, with all that it had locked."""
-        if not self.gone:
-            self.signal(signal.SIGKILL)
-            self.wait()
+    def kill(self) -> list[object]:
+        """Send SIGKILL and return when the process is gone, with all that it had locked; return what it still said."""
+        said: list[object] = []
+        if self.gone:
+            return said
+        self.signal(signal.SIGKILL)
+        with contextlib.suppress(EOFError):
+            while True:
+                said.append(self.receive())
+        self.wait()
+        return said
 
     def wait(self) -> int:
         """Wait for the end of the process and return its exit code, or minus the number of the signal that ended it."""

@@ -43,10 +43,10 @@ class Race:
 #: `failed` one.
 RACES = {
     "one message": Race(
-        "rested", {"text": "b", "checkpoint": "{checkpoint}"}, "take clerk ship", ["2 of 2: b"], SAME, STALE
+        "rested", {"message": "b", "checkpoint": "{checkpoint}"}, "take clerk ship", ["2 of 2: b"], SAME, STALE
     ),
     "two messages": Race(
-        "rested", {"text": "{name}", "checkpoint": "{checkpoint}"}, "take clerk ship", ["2 of 2: {name}"], BUSY, STALE
+        "rested", {"message": "{name}", "checkpoint": "{checkpoint}"}, "take clerk ship", ["2 of 2: {name}"], BUSY, STALE
     ),
     "an answer": Race(
         "asked", {"responses": {"{request}": "yes"}, "checkpoint": "{checkpoint}"}, "answer ship", ["1 of 1: a? yes"],
@@ -60,15 +60,15 @@ RACES = {
         "asked", {"responses": {"{request}": "yes"}}, "answer ship", ["1 of 1: a? yes"], SAME, ANSWERED
     ),
     "an answer and a message": Race(
-        "asked", {"text": "b", "responses": {"{request}": "yes"}, "checkpoint": "{checkpoint}"},
+        "asked", {"message": "b", "responses": {"{request}": "yes"}, "checkpoint": "{checkpoint}"},
         "answer take clerk ship ship", ["1 of 2: a? yes", "2 of 2: b"], SAME, ANSWERED,
     ),
     "no input": Race("failed", {"checkpoint": "{checkpoint}"}, "ship", ["1 of 1: a"], SAME, STALE),
     "latest, one message": Race(
-        "rested", {"text": "b", "checkpoint": "latest", "run_id": "{run}"}, "take clerk ship", ["2 of 2: b"], SAME, None
+        "rested", {"message": "b", "checkpoint": "latest", "run_id": "{run}"}, "take clerk ship", ["2 of 2: b"], SAME, None
     ),
     "latest, two messages": Race(
-        "rested", {"text": "{name}", "checkpoint": "latest", "run_id": "{run}"}, "take clerk ship", ["2 of 2: {name}"],
+        "rested", {"message": "{name}", "checkpoint": "latest", "run_id": "{run}"}, "take clerk ship", ["2 of 2: {name}"],
         BUSY, None,
     ),
     "latest, an answer": Race(
@@ -78,10 +78,10 @@ RACES = {
     "latest, no input": Race(
         "failed", {"checkpoint": "latest", "run_id": "{run}"}, "ship", ["1 of 1: a"], SAME | BUSY, None
     ),
-    "one new run": Race("", {"text": "a", "run_id": "{run}"}, "take clerk ship", ["1 of 1: a"], SAME, EXISTS),
-    "two new runs": Race("", {"text": "{name}", "run_id": "{run}"}, "take clerk ship", ["1 of 1: {name}"], EXISTS, EXISTS),
+    "one new run": Race("", {"message": "a", "run_id": "{run}"}, "take clerk ship", ["1 of 1: a"], SAME, EXISTS),
+    "two new runs": Race("", {"message": "{name}", "run_id": "{run}"}, "take clerk ship", ["1 of 1: {name}"], EXISTS, EXISTS),
     "one key": Race(
-        "", {"text": "a", "run_id": "{run}", "idempotency_key": "{run}"}, "take clerk ship", ["1 of 1: a"], SAME,
+        "", {"message": "a", "run_id": "{run}", "idempotency_key": "{run}"}, "take clerk ship", ["1 of 1: a"], SAME,
         frozenset({"replayed"}),
     ),
 }  # fmt: skip

@@ -8,7 +8,7 @@ from __future__ import annotations
 from .bounds import check_bounds
 from .envelope import FORMAT_VERSION, unwrap, wrap
 from .format import MAX_BYTES, MAX_DEPTH
-from .marks import Upcast, checkpointable, marked_in
+from .marks import Upcast, checkpointable
 from .plain import plain
 from .registry import TypeRegistry, type_name
 from .values import ValueCodec
@@ -22,7 +22,6 @@ __all__ = [
     "ValueCodec",
     "check_bounds",
     "checkpointable",
-    "marked_in",
     "plain",
     "type_name",
     "unwrap",

@@ -1,13 +1,15 @@
 """Marks: what `@checkpointable` says of a class.
 
-The mark lives in the class itself and nowhere else; there is no list of marked classes.
+The mark lives in the class itself. Marked classes are also known by their place in the code, as long as they live: a
+stored name is looked up among them and nowhere else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeAlias, TypeVar, cast, overload
+from weakref import WeakValueDictionary
 
 from rehydrate.errors.codec import MarkError
 from rehydrate.graph.hints import qualified_name
@@ -29,6 +31,8 @@ class Mark:
 
 
 UNMARKED: Final = Mark()
+#: Marked classes by module and qualified name; of two at one place the newer is meant.
+_MARKED: Final[WeakValueDictionary[tuple[str, str], type]] = WeakValueDictionary()
 
 
 @overload
@@ -49,6 +53,7 @@ def checkpointable(
     def mark(marked: Class) -> Class:
         _check(marked, name, version, upcast)
         setattr(marked, _ATTRIBUTE, Mark(name, version, upcast))
+        _MARKED[marked.__module__, marked.__qualname__] = marked
         return marked
 
     return mark if cls is None else mark(cls)
@@ -59,10 +64,9 @@ def mark_of(cls: type) -> Mark | None:
     return cast("Mark | None", cls.__dict__.get(_ATTRIBUTE))
 
 
-def marked_in(namespace: Mapping[str, object]) -> list[type]:
-    """Return the marked classes that are visible in a namespace, such as the globals of an executor's module."""
-    found = dict.fromkeys(value for value in namespace.values() if isinstance(value, type) and mark_of(value))
-    return list(found)
+def marked_as(name: str) -> list[type]:
+    """Return the marked classes of a stored name."""
+    return [cls for cls in list(_MARKED.values()) if stored_name(cls) == name]
 
 
 def stored_name(cls: type) -> str:

@@ -1,6 +1,6 @@
 """The registry: the closed set of types that one workflow tree stores, by stable names.
 
-Filled when it is made and never changed; nothing is imported or looked up by a stored name outside of it.
+Filled when it is made and never changed; nothing is imported, and outside of it only marked classes have names.
 """
 
 from __future__ import annotations
@@ -50,6 +50,8 @@ class TypeRegistry:
     """
 
     def __init__(self, types: Iterable[object] = ()) -> None:
+        self._given = tuple(types)
+        types = self._given
         reach = Reach(BUILT_IN)
         reach.add(types)
         self._entries: dict[type, Entry] = {}
@@ -65,6 +67,10 @@ class TypeRegistry:
             raise TypeNameConflictError(name, *sorted((_full_name(cls), _full_name(other))))
         mark = mark_of(cls) or UNMARKED
         self._entries[cls] = Entry(cls, name, mark.version, mark.upcast, layout_of(cls))
+
+    def joined_by(self, cls: type) -> TypeRegistry:
+        """Return a registry that also has a marked class and what its fields lead to; raises as the constructor."""
+        return TypeRegistry((*self._given, cls))
 
     def name_of(self, type_: type) -> str:
         """Return the stored name of a type; raises `NotStorableError` for one that is not registered."""

@@ -17,6 +17,7 @@ from rehydrate.model.sealed import Sealed
 from .bounds import check_bounds
 from .format import MAX_BYTES, MAX_DEPTH, array_header
 from .layouts import Refusal
+from .marks import mark_of, marked_as
 from .reader import DAMAGE, make_decode
 from .refusal import refusal_of
 from .registry import BUILT_IN, LEAVES, TypeRegistry
@@ -28,9 +29,15 @@ _UNCOMMON: Final = (OverflowError, UnicodeEncodeError)
 
 
 class ValueCodec:
-    """Seals and opens values of the types of one registry. Holds no state; threads may share one."""
+    """Seals and opens values of the types of one registry; threads may share one.
+
+    A class marked with `@checkpointable` that no hint led to joins when a value of it is sealed, or its name is read.
+    """
 
     def __init__(self, registry: TypeRegistry) -> None:
+        self._learn(registry)
+
+    def _learn(self, registry: TypeRegistry) -> None:
         self.registry = registry
         self._names = {**BUILT_IN, **{entry.type: entry.name for entry in registry}}
         self._layouts = {entry.type: entry.layout for entry in registry}
@@ -44,7 +51,9 @@ class ValueCodec:
         try:
             name = self._names[kind]
             data = _encode(value if kind in LEAVES else self._quick[kind](value, 0))
-        except (KeyError, Refusal, RecursionError, *_UNCOMMON):
+        except (KeyError, Refusal, RecursionError, *_UNCOMMON) as error:
+            if self._admits(error):
+                return self.seal(value)
             data = self._careful_bytes(value)
             name = self._names[kind]
         if len(data) > MAX_BYTES:
@@ -62,6 +71,12 @@ class ValueCodec:
             if len(data) > MAX_DEPTH:
                 check_bounds(data)
             value = self._decode(data)
+        except UnknownTypeError as error:
+            marked = marked_as(error.name)
+            if len(marked) != 1 or marked[0] in self._names:
+                raise
+            self._learn(self.registry.joined_by(marked[0]))
+            return self.open(sealed)
         except CheckpointCorruptError as error:
             raise CheckpointCorruptError(_named(sealed.type), error.problem) from error
         except DAMAGE as error:
@@ -80,6 +95,14 @@ class ValueCodec:
         if not 0 <= count < 1 << 32:
             raise CheckpointCorruptError(_named("list"), f"it says that it has {count} elements")
         return cast("list[object]", self.open(Sealed("list", array_header(count) + b"".join(chunks))))
+
+    def _admits(self, error: Exception) -> bool:
+        """Let a marked class join whose lack of registration is the error."""
+        cls: object = error.args[0] if isinstance(error, KeyError) and error.args else None
+        if not isinstance(cls, type) or mark_of(cls) is None or cls in self._names:
+            return False
+        self._learn(self.registry.joined_by(cls))
+        return True
 
     def _careful_bytes(self, value: object) -> bytes:
         try:

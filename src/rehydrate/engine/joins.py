@@ -100,3 +100,10 @@ def deadlocked(change: Change, path: str) -> bool:
     failure = Failure("deadlock", "JoinDeadlockError", text, facts=tuple(joins))
     draft.put(path, "failure", joins[0], FailureRecord(failure, joins[0]))
     return True
+
+
+def end_deadlock(change: Change, path: str) -> None:
+    """Let a scope whose joins wait for each other go on: something has come that may fill one."""
+    for name, record in change.draft.items(path, "failure"):
+        if cast("FailureRecord", record).failure.kind == "deadlock":
+            change.draft.remove(path, "failure", name)

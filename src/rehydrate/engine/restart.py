@@ -29,12 +29,19 @@ def restart(change: Change, unfinished: list[str], arrived: TurnArrived) -> None
         if change.draft.get(path, "limit", "") is not None:
             _lift_limit(change, path)
             continue
-        change.draft.clear(path, "failure")
+        _clear_failures(change, path)
         if not arrived.interrupted:
             change.draft.clear(path, "attempt")
         plan = cast("Plan", plan_of(change, path))
         for chain in plan.chains.values():
             _restart_chain(change, path, plan, chain, lost=arrived.interrupted)
+
+
+def _clear_failures(change: Change, path: str) -> None:
+    """Give what failed another try; joins that wait for each other need something from outside first."""
+    for name, record in change.draft.items(path, "failure"):
+        if cast("FailureRecord", record).failure.kind != "deadlock":
+            change.draft.remove(path, "failure", name)
 
 
 def _lift_limit(change: Change, path: str) -> None:

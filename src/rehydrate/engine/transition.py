@@ -70,7 +70,7 @@ def _take(change: Change, item: Input, touched: set[str], merged: dict[str, dict
         case TurnArrived():
             begin_turn(change, item)
         case AnswersArrived():
-            _answered(change, item)
+            _answered(change, item, touched)
         case StateMerged():
             merged[item.path] = item.values
             touched.add(item.path)
@@ -117,11 +117,12 @@ def _fail(change: Change, path: str, name: str, record: FailureRecord) -> None:
         change.draft.put(path, "failure", name, record)
 
 
-def _answered(change: Change, item: AnswersArrived) -> None:
+def _answered(change: Change, item: AnswersArrived, touched: set[str]) -> None:
     arrivals: dict[str, list[Arrival]] = {}
     for answer in item.answers:
         arrivals.setdefault(answer.path, []).append(take_answer(change, answer))
     wake(change, arrivals, [])
+    touched.update(arrivals)
     change.barriers = True
 
 

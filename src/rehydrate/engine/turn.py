@@ -27,6 +27,7 @@ from .barrier import pass_barriers
 from .change import Change
 from .discard import discard
 from .inputs import Answer, TurnArrived
+from .joins import end_deadlock
 from .reading import surfaced
 from .receipts import leave_receipt
 from .restart import restart
@@ -166,3 +167,5 @@ def wake(change: Change, arrivals: Arrivals, woken: list[str]) -> None:
             record = InboxRecord(item.kind, item.executor, item.payload, item.trail, item.name, item.handler, item.data)
             change.draft.put(path, "inbox", str(index), record)
             change.barriers = True
+        if here:
+            end_deadlock(change, path)

@@ -13,8 +13,8 @@ from rehydrate.codecs import ValueCodec
 from rehydrate.engine.commands import StartInvocation
 from rehydrate.engine.inputs import InvocationBroken, InvocationFinished
 from rehydrate.engine.run import Run
-from rehydrate.errors import NoHandlerError, NotStorableError, PredicateError, SaveHookError
-from rehydrate.graph.executor import Executor
+from rehydrate.errors import EffectError, NoHandlerError, NotStorableError, PredicateError, SaveHookError
+from rehydrate.graph.executor import Executor, FunctionExecutor
 from rehydrate.graph.handlers import HandlerSpec, ResponseHandlerSpec
 from rehydrate.model.effects import Effect, Output, Send
 from rehydrate.model.records import DoneRecord, InstanceRecord, Payload
@@ -97,6 +97,9 @@ class Invocation:
 
     def _take_returned(self, context: InvocationContext, returned: object) -> None:
         """What a function executor returns is sent on, or yielded where it has no outgoing edge."""
+        if not isinstance(self.executor, FunctionExecutor):
+            problem = f"its handler returned a {type(returned).__name__}, but class handlers return nothing"
+            raise EffectError(self._place(), problem, "Use ctx.send_message or ctx.yield_output.")
         graph = self.around.outlets.graph_at(self.start.path)
         if self.start.delivery.executor in graph.forwards_messages:
             context.send_message(returned)

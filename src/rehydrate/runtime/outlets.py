@@ -5,7 +5,8 @@ One `Outlet` per executor and place in the tree. Conditions are called here and 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Iterable
 from typing import Final, TypeVar, assert_never
 
 from rehydrate.codecs import ValueCodec
@@ -124,14 +125,14 @@ class Outlet:
     def _select(self, group: MultiSelectionGroup, sealed: Sealed) -> tuple[Edge, ...]:
         ids = [edge.target for edge in group.edges]
         label = group.name or "selection"
-        chosen = self._call(lambda message: list(group.selection(message, ids)), sealed, label)
+        chosen = self._call(lambda message: _choice(group.selection(message, ids)), sealed, label)
         unknown = [item for item in chosen if item not in ids]
         if unknown:
             raise PredicateError(self._edge(label), sealed.type, f"it chose {unknown!r}, which are not among {ids!r}")
         return tuple(edge for edge in group.edges if edge.target in chosen)
 
     def _ask(self, condition: Callable[[object], bool], sealed: Sealed, target: str, name: str | None) -> bool:
-        return self._call(lambda message: bool(condition(message)), sealed, name or target)
+        return self._call(lambda message: _truth(condition(message)), sealed, name or target)
 
     def _call(self, function: Callable[[object], Given], sealed: Sealed, label: str) -> Given:
         """Call user code with a copy of the message, so that it can change nothing."""
@@ -142,6 +143,23 @@ class Outlet:
 
     def _edge(self, label: str) -> str:
         return f"{self.executor_id} -> {label}"
+
+
+def _truth(given: object) -> bool:
+    """Return whether a condition holds; of an async one that is not known, and it is told apart by its coroutine."""
+    if inspect.iscoroutine(given):
+        given.close()
+    if inspect.isawaitable(given):
+        raise TypeError("it is async; conditions are plain functions")
+    return bool(given)
+
+
+def _choice(given: Iterable[str]) -> list[str]:
+    """Return what a selection chose."""
+    if inspect.iscoroutine(given):
+        given.close()
+        raise TypeError("it is async; selections are plain functions")
+    return list(given)
 
 
 def _has_condition(group: EdgeGroup) -> bool:

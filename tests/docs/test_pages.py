@@ -1,0 +1,132 @@
+"""The pages hang together, and list all of what they say they list."""
+
+import re
+from collections import Counter
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from rehydrate import Status, errors
+from rehydrate.model.events import Event
+from rehydrate.model.records import RECORD_TYPES
+from rehydrate.runtime.call import ROWS
+from tests.docs.pages import DOCS, ROOT, anchors, links, name_of, pages, prose, rows
+
+BRANCHES = {
+    "Definition": errors.DefinitionError,
+    "Call": errors.CallError,
+    "Restore": errors.WorkflowCheckpointException,
+    "Run": errors.RunError,
+    "Store": errors.StoreError,
+}
+PAGES = pages()
+
+
+def first_cells(page: str, heading: str) -> list[str]:
+    """The first cells of a table, without the marks of code."""
+    return [row[0].replace("`", "") for row in rows(DOCS / page, heading)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_of_a_page_lead_somewhere(page: Path) -> None:
+    """Every link to a file of the checkout leads to one, and every link to a heading to one that is there."""
+    for target in links(page):
+        name, _, anchor = target.partition("#")
+        there = (page.parent / name).resolve() if name else page
+        assert there.exists(), target
+        assert ROOT in there.parents, target
+        assert not anchor or anchor in anchors(there), target
+
+
+def test_every_page_can_be_reached_from_the_first() -> None:
+    """Following links from the first page comes by every page."""
+    reached, waiting = set(), [ROOT / "README.md"]
+    while waiting:
+        page = waiting.pop()
+        if page in reached:
+            continue
+        reached.add(page)
+        found = [(page.parent / target.partition("#")[0]).resolve() for target in links(page)]
+        waiting += [there for there in found if there.suffix == ".md"]
+    assert set(PAGES) - reached == {DOCS / "index.md"}
+
+
+def test_the_index_names_every_page_and_example() -> None:
+    """Each page beside the index, the decisions and each example is linked from there."""
+    there = {(DOCS / target.partition("#")[0]).resolve() for target in links(DOCS / "index.md")}
+    expected = {*DOCS.glob("*.md"), *(ROOT / "examples").glob("*.py"), DOCS / "decisions" / "README.md"}
+    assert expected - there == {DOCS / "index.md"}
+
+
+def test_the_list_of_decisions_names_each() -> None:
+    """The list has one line for each page, in the order of their numbers."""
+    listed = [number for number, _ in rows(DOCS / "decisions" / "README.md", "Decisions")]
+    assert listed == [f"[{page.name[:4]}]({page.name})" for page in sorted((DOCS / "decisions").glob("0*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_a_page_names_no_place_of_one_machine(page: Path) -> None:
+    """No page names a folder that only the machine of its writer has."""
+    assert re.findall(r"(?<![\w.:/])/(?:home|root|tmp|work|Users|opt)\b", page.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize("branch", BRANCHES)
+def test_the_table_of_a_branch_has_all_its_errors(branch: str) -> None:
+    """Each error of the branch has one row: its name, what else it is, its code, when it comes and what to do."""
+    base = BRANCHES[branch]
+    listed = {error: code for error, code, *rest in rows(DOCS / "errors.md", branch) if all(rest)}
+    expected = {}
+    for kind in (getattr(errors, name) for name in errors.__all__):
+        if not issubclass(kind, base) or kind is base:
+            continue
+        python = [other.__name__ for other in (ValueError, TypeError) if issubclass(kind, other)]
+        expected[f"`{kind.__name__}`" + "".join(f" (`{name}`)" for name in python)] = f"`{kind.code}`"
+    assert listed == expected
+
+
+def test_the_branches_are_those_of_the_library() -> None:
+    """Every error is in one of the five branches, and the table of branches names each base and code."""
+    listed = {base: code for _, base, code, _ in rows(DOCS / "errors.md", "Errors")}
+    assert listed == {f"`{base.__name__}`": f"`{base.code}`" for base in BRANCHES.values()}
+    kinds = [getattr(errors, name) for name in errors.__all__]
+    outside = [kind for kind in kinds if not issubclass(kind, tuple(BRANCHES.values()))]
+    assert outside == [errors.RehydrateError]
+
+
+def test_no_two_errors_share_a_code() -> None:
+    """A code leads to one class."""
+    codes = Counter(getattr(errors, name).code for name in errors.__all__)
+    assert [code for code, number in codes.items() if number > 1] == []
+
+
+def test_the_glossary_has_every_status() -> None:
+    """The statuses of the glossary are those of the library, in its order."""
+    assert first_cells("glossary.md", "Statuses") == [status.value for status in Status]
+
+
+def test_the_glossary_has_every_event() -> None:
+    """The events of the glossary are those of the closed union, in its order."""
+    assert first_cells("glossary.md", "Events") == [kind.__name__ for kind in get_args(Event)]
+
+
+def test_the_page_on_checkpoints_has_every_kind_of_record() -> None:
+    """The kinds on the page are those that a checkpoint may hold, in their order."""
+    assert first_cells("checkpoint.md", "The kinds of records") == list(RECORD_TYPES)
+
+
+def test_the_page_on_resuming_has_every_row() -> None:
+    """The table has the eight combinations once each; the two without a meaning are those that the library refuses."""
+    meanings = {
+        tuple(cell == "yes" for cell in row[:3]): row[3]
+        for row in rows(DOCS / "resume.md", "Resume: one call to restore and go on")
+    }
+    assert len(meanings) == 8
+    assert {given for given, meaning in meanings.items() if "error" not in meaning} == set(ROWS)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_a_page_has_one_title(page: Path) -> None:
+    """A page begins with its title and has no second one."""
+    assert page.read_text(encoding="utf-8").startswith("# ")
+    assert len(re.findall(r"^# ", prose(page), re.MULTILINE)) == 1

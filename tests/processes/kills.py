@@ -1,0 +1,266 @@
+"""Random kills: a client that talks to a process, kills it at any moment, and finishes what it began in the next one.
+
+After each kill it looks at the store: what was acknowledged must be there, and what was not is there as a whole or not
+at all.
+"""
+
+import asyncio
+import random
+from collections.abc import Coroutine
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from rehydrate import InMemoryCheckpointStorage, SqliteCheckpointStorage, Status
+from rehydrate.model.checkpoint import RESTING, Head, Latest
+from tests.processes.conversation import Order, conversation
+from tests.processes.jobs import facts
+from tests.processes.line import PATIENCE
+from tests.processes.nursery import Child, Nursery
+
+T = TypeVar("T")
+RUN = "talk"
+CONTINUATION = {"run_id": RUN, "checkpoint": "latest"}
+#: A call is killed no more often than this: at five attempts lost in a row an invocation fails, as it should.
+KILLS_PER_CALL = 4
+
+
+@dataclass(frozen=True)
+class Step:
+    """One turn of the talk: an order, answers to questions, or both."""
+
+    order: int | None
+    answers: list[str]
+
+
+@dataclass
+class Talk:
+    """Chooses what is said next, by chance, from the open questions."""
+
+    chance: random.Random
+    orders: int = 0
+    steps: list[Step] = field(default_factory=list)
+
+    def next(self, questions: list[str], *, last: bool = False) -> Step:
+        """Return the next turn; the `last` ones bring no orders any more."""
+        answers = [question for question in questions if self.chance.random() < 0.5]
+        order = None
+        if not questions or (not last and len(questions) < 5 and self.chance.random() < 0.4):
+            self.orders += 1
+            order = self.orders
+        step = Step(order, answers if answers or order else questions[:1])
+        self.steps.append(step)
+        return step
+
+
+def answer_to(question: str) -> str:
+    return f"yes to {question}"
+
+
+class Client:
+    """Talks to one process after the other. `kills` counts those that it has killed."""
+
+    def __init__(self, nursery: Nursery, folder: Path, chance: random.Random) -> None:
+        self.nursery = nursery
+        self.chance = chance
+        self.told = {
+            "file": str(folder / "runs.db"), "journal": "/dev/null", "name": "", "workflow": "conversation",
+        }  # fmt: skip
+        self.store = SqliteCheckpointStorage(folder / "runs.db")
+        self.child: Child | None = None
+        self.kills = 0
+        #: What was acknowledged: the number of the newest event, and all results.
+        self.event = 0
+        self.results: list[dict[str, object]] = []
+        #: How many events a turn has, more or less.
+        self.length = 20
+
+    def say(self, step: Step, *, kills: int) -> dict[str, object]:
+        """Take a turn, whatever happens in between; kill at most so many processes."""
+        call = self.call(step)
+        number = len(self.results) + 1
+        given = call
+        for left in range(min(kills, KILLS_PER_CALL), -1, -1):
+            before = self.head()
+            result = self.attempt(given, killed=left > 0)
+            if result is None:
+                head = self.check(number, before, call)
+                result, given = self.repeat(call, number, head)
+            if result is not None:
+                self.check_result(result, number)
+                return result
+        raise AssertionError("a call that was not killed had no result")
+
+    def call(self, step: Step) -> dict[str, object]:
+        """Return the arguments of a turn; there are several ways to say the same."""
+        call: dict[str, object] = {} if step.order is None else {"message": step.order, "run_id": RUN}
+        if self.results:
+            before = self.results[-1]
+            ids = {text: request_id for request_id, _, text in before["requests"]}
+            if step.answers:
+                call["responses"] = {ids[text]: answer_to(text) for text in step.answers}
+            if step.order is not None:
+                call["on_pending"] = "keep"
+            if step.order is not None or self.chance.random() < 0.5:
+                call |= {"run_id": RUN, "checkpoint": self.chance.choice(["latest", before["checkpoint"]])}
+        if self.chance.random() < 0.4:
+            call["idempotency_key"] = f"turn {len(self.results) + 1}"
+        return call
+
+    def attempt(self, call: dict[str, object], *, killed: bool) -> dict[str, object] | None:
+        """Make a call, and kill its process at some moment unless the result comes before; return the result."""
+        if self.child is None:
+            self.child = self.nursery.child("caller", self.told)
+        self.child.send({"call": dict(call), "tells": True})
+        events = self.chance.randrange(self.length)
+        seconds = self.chance.random() * self.chance.choice([0.001, 0.03])
+        heard = 0
+        while True:
+            try:
+                said = self.child.receive(seconds if killed and heard >= events else PATIENCE)
+            except TimeoutError:
+                break
+            if not isinstance(said, int):
+                self.length = max(heard, 1)
+                return said
+            self.event = max(self.event, said)
+            heard += 1
+        assert killed, "nothing was said for a minute"
+        return self.kill()
+
+    def kill(self) -> dict[str, object] | None:
+        """Kill the process; return the result that it had said by then."""
+        assert self.child is not None
+        said = self.child.kill()
+        self.child = None
+        self.kills += 1
+        self.event = max([self.event, *(number for number in said if isinstance(number, int))])
+        return next((result for result in said if isinstance(result, dict)), None)
+
+    def repeat(
+        self, call: dict[str, object], number: int, head: Head | None
+    ) -> tuple[dict[str, object] | None, dict[str, object]]:
+        """Return the call with which the turn is finished: the same again, or a continuation of what it began."""
+        if head is None or head.header.turn < number:
+            return None, call
+        if head.header.status not in RESTING:
+            return None, self.chance.choice([call, CONTINUATION])
+        # The turn ended well before its result was said. With its key the same call gives it; without, it is refused
+        # where it names its checkpoint or run, and `"latest"` shows how the run stands.
+        if "idempotency_key" in call:
+            result = self.attempt(call, killed=False)
+            assert result is not None
+            assert result.get("replayed") is True, result
+        else:
+            if call.get("checkpoint") != "latest":
+                assert self.attempt(call, killed=False)["error"] == refusal(call)
+            result = self.attempt(CONTINUATION, killed=False)
+        assert result["checkpoint"] == head.header.checkpoint_id
+        return result, call
+
+    def check(self, number: int, before: Head | None, call: dict[str, object]) -> Head | None:
+        """Look at what is there after a kill in turn `number`; `before` is the head before the killed attempt."""
+        head = self.head()
+        if head is None:
+            assert (self.event, self.results, before) == (0, [], None)
+            return None
+        assert not head.alive
+        assert head.header.events >= self.event
+        # The records are counted, and their sum is compared, as they are loaded.
+        opened = {request.request_id for request in do(self.store.inspect(Latest(RUN))).requests}
+        assert len(opened) == head.header.pending
+        if head.header.turn == number:
+            assert opened.isdisjoint(call.get("responses", {}))
+        else:
+            assert head.header.turn == number - 1
+            assert head.header.checkpoint_id == before.header.checkpoint_id
+            assert opened >= set(call.get("responses", {}))
+        if self.results:
+            self.check_stored(self.results[-1])
+        return head
+
+    def check_result(self, result: dict[str, object], number: int) -> None:
+        """Check an acknowledged result against the store."""
+        assert result.get("turn") == number, result
+        self.results.append(result)
+        self.check_stored(result)
+        assert self.head().header.checkpoint_id == result["checkpoint"]
+        assert self.head().header.events >= self.event
+
+    def check_stored(self, result: dict[str, object]) -> None:
+        """Check that a result that was acknowledged is there as it was."""
+        found = do(self.store.inspect(result["checkpoint"]))
+        assert (found.header.turn, found.header.status.value) == (result["turn"], result["status"])
+        assert list(found.outputs) == result["outputs"]
+        assert sorted(r.request_id for r in found.requests) == sorted(r[0] for r in result["requests"])
+
+    def head(self) -> Head | None:
+        return do(self.store.head(RUN))
+
+    def close(self) -> None:
+        """Look at everything that was ever acknowledged, at the chain of checkpoints, and close the store."""
+        for result in self.results:
+            self.check_stored(result)
+        chain = do(self.store.history(RUN, limit=1000))
+        assert [header.seq for header in chain] == list(range(len(chain)))[::-1]
+        assert [h.previous_checkpoint_id for h in chain] == [*(h.checkpoint_id for h in chain[1:]), None]
+        if self.child is not None:
+            self.child.end()
+        do(self.store.close())
+
+
+def refusal(call: dict[str, object]) -> str:
+    """Return the error of a call that is made again after its turn has ended well."""
+    if "responses" in call:
+        return "AlreadyAnsweredError"
+    return "StaleCheckpointError" if "checkpoint" in call else "RunExistsError"
+
+
+def do(call: Coroutine[None, None, T]) -> T:
+    return asyncio.run(call)
+
+
+async def uninterrupted(steps: list[Step]) -> list[dict[str, object]]:
+    """Return the results of the same talk in one process, in memory."""
+    workflow, results = conversation(InMemoryCheckpointStorage()), []
+    result = None
+    for step in steps:
+        message = None if step.order is None else Order(step.order)
+        if result is None:
+            result = await workflow.run(message, run_id=RUN)
+        else:
+            ids = {request.data.text: request.request_id for request in result.pending_requests}
+            answers = {ids[text]: answer_to(text) for text in step.answers}
+            result = await workflow.run(message, checkpoint=result, responses=answers, on_pending="keep")
+        results.append(facts(result))
+    return results
+
+
+def comparable(results: list[dict[str, object]]) -> list[tuple[object, ...]]:
+    """Return what an interrupted talk has in common with an uninterrupted one."""
+    return [
+        (result["turn"], result["status"], result["outputs"], [request[1:] for request in result["requests"]])
+        for result in results
+    ]
+
+
+def filed(orders: int) -> list[str]:
+    """Return what each order leaves in the root's list, which is filed once for each, in whatever order they end."""
+    found = []
+    for number in range(1, orders + 1):
+        sides = ["left", "right"] if number % 3 else ["left"]
+        found += [f"{side} {number} {answer_to(f'{side} {number}')} 1/2 halved 2" for side in sides]
+        found.append(f"quick {number}")
+    return sorted(found)
+
+
+def at_rest(client: Client) -> list[str]:
+    """Return what the run has filed once it is at rest."""
+
+    async def read() -> list[str]:
+        workflow = conversation(client.store)
+        result = await workflow.run(checkpoint="latest", run_id=RUN)
+        assert result.status is Status.IDLE
+        return sorted(result.checkpoint.state["filed"])
+
+    return do(read())
