@@ -106,11 +106,10 @@ def test_an_object_of_the_store_counts_as_its_id(world, store):
     assert run(workflow.run(Note("b"), checkpoint=kept)).outputs == ["2: b"]
 
 
-@pytest.mark.parametrize("takeover", [False, True])
 @pytest.mark.parametrize("name", ["an id", "a checkpoint", "a result", "a copy from bytes"])
 @pytest.mark.parametrize("message", [None, Note("c")])
-def test_what_is_not_the_head_is_stale(world, store, name, message, takeover):
-    """An older checkpoint is `StaleCheckpointError` in each form, with takeover too; the error names the head."""
+def test_what_is_not_the_head_is_stale(world, store, name, message):
+    """An older checkpoint is `StaleCheckpointError` in each form, takeover or not; the error names the head."""
     workflow = desk(world, store)
     older = run(workflow.run(Note("a"), run_id="r"))
     head = run(workflow.run(Note("b"), checkpoint=older))
@@ -120,8 +119,10 @@ def test_what_is_not_the_head_is_stale(world, store, name, message, takeover):
         "a result": older,
         "a copy from bytes": WorkflowCheckpoint.from_bytes(older.checkpoint.to_bytes()),
     }
+    with pytest.raises(StaleCheckpointError):
+        run(workflow.run(message, checkpoint=named[name], takeover=True))
     with pytest.raises(StaleCheckpointError) as error:
-        run(workflow.run(message, checkpoint=named[name], takeover=takeover))
+        run(workflow.run(message, checkpoint=named[name]))
     assert (error.value.run_id, error.value.checkpoint_id) == ("r", older.checkpoint_id)
     assert error.value.head == head.checkpoint_id
     assert "fork=True" in str(error.value)

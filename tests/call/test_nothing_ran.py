@@ -153,11 +153,7 @@ async def as_stream(workflow: Workflow, message: object, arguments: dict[str, ob
     await anext(workflow.run(message, stream=True, **arguments))
 
 
-async def as_result_of_stream(workflow: Workflow, message: object, arguments: dict[str, object]) -> None:
-    await workflow.run(message, stream=True, **arguments).result()
-
-
-@pytest.mark.parametrize("way", [as_call, as_stream, as_result_of_stream])
+@pytest.mark.parametrize("way", [as_call, as_stream])
 @pytest.mark.parametrize("name", WRONG)
 def test_5_a_wrong_call_comes_back_and_nothing_has_run(world, store, name, way):
     """The first await raises; no executor ran, no stored byte and none of the objects that were passed has changed."""

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from rehydrate import InMemoryCheckpointStorage
-from rehydrate.errors import SaveFailedError
+from rehydrate import InMemoryCheckpointStorage, WorkflowRunResult
+from rehydrate.errors import SaveFailedError, StaleCheckpointError
 from rehydrate.model.checkpoint import Commit
 from tests.differential.drawing import draw
 from tests.differential.facts import RunFacts, call_facts, differences
@@ -38,6 +38,15 @@ class CrashingStorage(InMemoryCheckpointStorage):
         raise OSError("the power went")
 
 
+async def again(calls: Calls, number: int, step: Step, options: dict[str, object]) -> WorkflowRunResult:
+    """Make the broken call again; a continuation that had ended well without a word has its result in the head."""
+    try:
+        return await calls.call(number, step, **options)
+    except StaleCheckpointError:
+        assert step == Step()
+        return await calls.call(number, step, run_id=RUN_ID, checkpoint="latest")
+
+
 async def wrong_after_crash(family: FamilyPlan, reference: RunFacts, crash_at: int, *, written: bool) -> list[str]:
     """Run the script over a store that crashes, making the call that it broke again; follow for two more calls."""
     calls = Calls(family, calls_of(family, None, 0).workflow, CrashingStorage(crash_at, written=written), 6, keyed=True)
@@ -48,7 +57,7 @@ async def wrong_after_crash(family: FamilyPlan, reference: RunFacts, crash_at: i
         try:
             result = await calls.call(number, step, **options)
         except SaveFailedError:
-            result = await calls.call(number, step, **options)
+            result = await again(calls, number, step, options)
             crashed = 1
         crashed += crashed > 0
         wrong = differences(reference.calls[number], call_facts(result, ()))

@@ -112,7 +112,8 @@ class Client:
         if self.child is None:
             self.child = self.nursery.child("caller", self.told)
         self.child.send({"call": dict(call), "tells": True})
-        events = self.chance.randrange(self.length)
+        anywhere = self.chance.randrange(self.length)
+        events = self.chance.choice([0, anywhere, anywhere, anywhere, self.length - 1])
         seconds = self.chance.random() * self.chance.choice([0.001, 0.03])
         heard = 0
         while True:
@@ -201,7 +202,7 @@ class Client:
         """Look at everything that was ever acknowledged, at the chain of checkpoints, and close the store."""
         for result in self.results:
             self.check_stored(result)
-        chain = do(self.store.history(RUN, limit=1000))
+        chain = do(self.store.history(RUN, limit=self.head().header.seq + 2))
         assert [header.seq for header in chain] == list(range(len(chain)))[::-1]
         assert [h.previous_checkpoint_id for h in chain] == [*(h.checkpoint_id for h in chain[1:]), None]
         if self.child is not None:
