@@ -174,8 +174,10 @@ def solo(world: World, store: CheckpointStorage | None = None) -> Workflow:
     return WorkflowBuilder(name="solo", start_executor=Clerk("clerk", world), checkpoint_storage=store).build()
 
 
-def team(world: World, store: CheckpointStorage | None = None, *, depth: int = 1) -> Workflow:
-    """Make a fan-out to two workers and a join, at a depth."""
+def team(
+    world: World, store: CheckpointStorage | None = None, *, depth: int = 1, max_supersteps: int = 100
+) -> Workflow:
+    """Make a fan-out to two workers and a join, at a depth; the limit is that of these three supersteps."""
 
     @executor(id="split")
     async def split(note: Note) -> Note:
@@ -188,8 +190,12 @@ def team(world: World, store: CheckpointStorage | None = None, *, depth: int = 1
         return " + ".join(parts)
 
     left, right = Worker("left", world), Worker("right", world)
-    name = "team" if depth == 1 else f"team {depth}"
-    builder = WorkflowBuilder(name=name, start_executor=split, checkpoint_storage=store if depth == 1 else None)
+    builder = WorkflowBuilder(
+        name="team" if depth == 1 else f"team {depth}",
+        start_executor=split,
+        checkpoint_storage=store if depth == 1 else None,
+        max_supersteps=max_supersteps,
+    )
     inner = builder.add_fan_out_edges(split, [left, right]).add_fan_in_edges([left, right], join).build()
     for level in range(depth - 1, 0, -1):
         node = WorkflowExecutor(inner, id="inner")

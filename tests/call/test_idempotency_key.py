@@ -106,6 +106,19 @@ def test_a_continued_turn_is_replayed_as_it_ended(world, store):
     assert (again.outputs, again.replayed, again.checkpoint_id) == (["1: b"], True, continued.checkpoint_id)
 
 
+def test_a_failed_turn_that_was_dropped_is_replayed_as_failed(world, store):
+    """A keyed turn failed and a later turn dropped its work: asking again raises the recorded failure, and nothing runs."""
+    workflow = desk(world, store)
+    stopped = failed(world, workflow, "clerk b", Note("b"), run_id="r", idempotency_key="k")
+    head = run(workflow.run(Note("c"), checkpoint=stopped, on_unfinished="discard"))
+    world.diary.clear()
+    with pytest.raises(RunFailedError, match="clerk") as again:
+        run(workflow.run(Note("b"), run_id="r", idempotency_key="k"))
+    assert (again.value.result.replayed, again.value.result.checkpoint_id) == (True, stopped.checkpoint_id)
+    assert world.diary == []
+    assert run(store.head("r")).header.checkpoint_id == head.checkpoint_id
+
+
 def test_a_turn_in_progress_is_not_run_twice(world, store):
     """While it runs the call with the key is `TurnInProgressError`, and the handler runs once."""
     workflow = desk(world, store)

@@ -67,6 +67,53 @@ def test_a_message_waits_while_the_superstep_before_it_still_fails(world, anywhe
     assert (result.outputs, result.turn) == (["left a + right a", "left b + right b"], 2)
 
 
+@pytest.mark.parametrize("depth", [1, 3])
+@pytest.mark.parametrize(("policy", "outputs"), [
+    ("finish", ["left a + right a", "left b + right b", "left c + right c"]), ("discard", ["left c + right c"]),
+])  # fmt: skip
+def test_a_message_that_still_waits_is_finished_or_dropped_with_the_rest(world, anywhere, depth, policy, outputs):
+    """A third message finds the failed superstep and the second message behind it: both policies mean both."""
+    workflow = team(world, anywhere, depth=depth)
+    stopped = failed(world, workflow, "right a", Note("a"), run_id="r")
+    again = failed(world, workflow, "right a", Note("b"), checkpoint=stopped)
+    result = run(workflow.run(Note("c"), checkpoint=again, on_unfinished=policy))
+    assert (result.outputs, result.turn, result.status) == (outputs, 3, Status.IDLE)
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_answers_alone_finish_what_was_left(world, anywhere, depth):
+    """Without a message the rest of the superstep runs too, and the answer is handled."""
+    workflow = desk(world, anywhere, depth=depth)
+    paused = run(workflow.run(Note("a?"), run_id="r"))
+    stopped = failed(world, workflow, "clerk b", Note("b"), checkpoint=paused, on_pending="keep")
+    result = run(workflow.run(checkpoint=stopped, responses=[paused.pending_requests[0].answer(True)]))
+    assert sorted(result.outputs) == ["1: a? yes", "2: b"]
+    assert (result.turn, result.status) == (3, Status.IDLE)
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize("pending", ["keep", "cancel"])
+def test_finish_in_a_scope_that_has_a_failed_answer_and_an_open_request(world, anywhere, depth, pending):
+    """The failed answer is handled, and the other question of the same scope is kept or withdrawn."""
+    workflow = desk(world, anywhere, depth=depth)
+    paused = run(workflow.run(Note("a?,b?"), run_id="r"))
+    first, second = paused.pending_requests
+    stopped = failed(world, workflow, "clerk a? yes", checkpoint=paused, responses=[first.answer(True)])
+    result = run(workflow.run(Note("c"), checkpoint=stopped, on_pending=pending))
+    assert result.outputs == ["1: a? yes", "2: c"]
+    assert [r.request_id for r in result.pending_requests] == ([second.request_id] if pending == "keep" else [])
+
+
+@pytest.mark.parametrize("depth", [2, 3])
+def test_finish_goes_on_in_a_child_at_its_limit(world, anywhere, depth):
+    """A limit that was reached inside a child starts anew with the message, and both messages are handled."""
+    short = team(world, anywhere, depth=depth, max_supersteps=1)
+    stopped = run(short.run(Note("a"), run_id="r"))
+    assert stopped.status is Status.LIMIT_REACHED
+    result = run(team(world, anywhere, depth=depth).run(Note("b"), checkpoint=stopped))
+    assert result.outputs == ["left a + right a", "left b + right b"]
+
+
 def test_outputs_of_an_interrupted_turn_stay_and_come_first(world, store):
     """No call has had the outputs of a turn whose process was lost, so the next turn gives them with its own."""
     workflow = desk(world, store)

@@ -52,6 +52,13 @@ def test_it_raises_what_the_call_raises(world, anywhere):
     assert (fail(), run(scenario())) == (Status.FAILED, Status.FAILED)
 
 
+def test_it_does_not_stream(world, anywhere):
+    """There is no stream to wait for: the argument is refused as one that it does not have."""
+    with pytest.raises(TypeError, match="stream"):
+        desk(world, anywhere).run_sync(Note("a"), stream=True)
+    assert world.diary == []
+
+
 def test_it_hands_context_variables_on(world, anywhere):
     """Handlers see the caller's context variables, through the thread too; they get a copy."""
     workflow = tell_tenant(anywhere)

@@ -247,6 +247,16 @@ def test_two_sessions_do_not_mix(world, anywhere):
     assert run(both()) == [[["1: x0"], ["2: x1"], ["3: x2"]], [["1: y0"], ["2: y1"], ["3: y2"]]]
 
 
+def test_a_turn_delivered_twice_to_one_session_runs_once(world, store):
+    """The same message with the same key to one session object is one turn, although the session stands further on."""
+    session = desk(world, store).session("chat")
+    run(session.run(Note("a"), idempotency_key="m1"))
+    first, second = (run(session.run(Note("b"), idempotency_key="m2")) for _ in range(2))
+    assert (first.outputs, second.outputs, second.replayed) == (["2: b"], ["2: b"], True)
+    assert run(session.run(Note("a"), idempotency_key="m1")).outputs == ["1: a"]
+    assert run(session.run(Note("c"))).outputs == ["3: c"]
+
+
 def test_a_turn_delivered_twice_to_a_chat_runs_once(world, store):
     """The same message with the same key, each time through a new session object, is one turn."""
     workflow = desk(world, store)

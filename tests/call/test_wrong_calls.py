@@ -46,6 +46,13 @@ def test_resume_is_run_with_its_intent_in_the_name(world, store, name):
     assert run(streamed()).outputs == ["3: c"]
 
 
+def test_resuming_nothing_is_refused(world, anywhere):
+    """`resume` without a checkpoint is an error; it does not start a new run in its place."""
+    with pytest.raises((TypeError, ValueError), match="checkpoint"):
+        run(desk(world, anywhere).resume(None, Note("a")))
+    assert world.diary == []
+
+
 def test_a_failed_result_stands_for_its_checkpoint(world, anywhere):
     """The result that a failed run carries is a result like others: it names the checkpoint to go on from."""
     workflow = desk(world, anywhere)

@@ -121,7 +121,7 @@ def four_parallel(log, broken=()):
     return WorkflowBuilder("four", s).add_fan_out_edges(s, workers).build()
 
 
-def asking_child(log):
+def asking_child(log, max_concurrency=None):
     """ask (a sub-workflow that asks) → told."""
     inner = Asker("asker", log)
 
@@ -131,7 +131,7 @@ def asking_child(log):
 
     child = WorkflowBuilder("child", inner).add_edge(inner, last).build()
     ask, told = WorkflowExecutor(child, id="ask"), text_passer("told", log)
-    return WorkflowBuilder("asking", ask).add_edge(ask, told).build()
+    return WorkflowBuilder("asking", ask, max_concurrency=max_concurrency).add_edge(ask, told).build()
 
 
 def overlapping_turns(log):

@@ -113,11 +113,8 @@ def test_a_committed_event_is_published_after_its_commit(place):
     """Section 3.11: whoever reads an event knows that the commit which reports it is done."""
 
     async def read():
-        pairs = []
-        async for event in three_children([]).run("A", run_id="r", stream=True, checkpoint_storage=place.store):
-            if not event.live:
-                pairs.append((event.sequence, place.store.commits[-1].header.events))
-        return pairs
+        stream = three_children([]).run("A", run_id="r", stream=True, checkpoint_storage=place.store)
+        return [(event.sequence, place.store.commits[-1].header.events) async for event in stream if not event.live]
 
     pairs = bounded(read())
     assert pairs

@@ -17,7 +17,7 @@ from rehydrate import (
 )
 from rehydrate.errors import JoinDeadlockError, PredicateError
 from rehydrate.model.events import InvocationStarted
-from tests.cases.flows import Asker, adder, lister, loop, overlapping_turns, skipped_branch, text_passer, uneven_join
+from tests.cases.flows import Asker, adder, lister, loop, skipped_branch, text_passer, uneven_join
 from tests.cases.kit import answers, failed, run
 
 
@@ -277,42 +277,6 @@ def test_two_joins_that_wait_for_each_other_are_named(place):
     assert isinstance(error.__cause__, JoinDeadlockError)
     assert set(error.__cause__.joins) == {"left", "right"}
     assert error.result.outputs == []
-
-
-@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-def test_a_join_never_mixes_two_turns_that_overlap(place, fresh, order):
-    """Case 59: the second message came while the first waited for an answer; each join has what belongs together."""
-    workflow = overlapping_turns([])
-    store = place.store
-    first = run(workflow, "A", run_id="r", checkpoint_storage=store)
-    second = run(workflow, "B", checkpoint=first, on_pending="keep", checkpoint_storage=store)
-    assert [request.data for request in second.pending_requests] == ["A", "B"]
-    expected = ["A + A=yes", "B + B=yes"]
-    pending = second.pending_requests
-    earlier, later = (pending[index] for index in order)
-    told = place.told(second.checkpoint_id)
-    reply = fresh.ask("overlapping_turns", told, responses={earlier.request_id: "yes"}, **forking(place))
-    assert reply["outputs"] == [expected[order[0]]]
-    third = run(workflow, checkpoint=second, responses=[earlier.answer("yes")], checkpoint_storage=store)
-    assert third.outputs == [expected[order[0]]]
-    fourth = run(workflow, checkpoint=third, responses=[later.answer("yes")], checkpoint_storage=place.reopen())
-    assert fourth.outputs == [expected[order[1]]]
-    assert fourth.status is Status.IDLE
-
-
-def forking(place):
-    """Return the option by which a fresh process leaves the run in a file as it is."""
-    return {"fork": True} if place.kind == "sqlite" else {}
-
-
-def test_answers_of_two_overlapping_turns_in_one_call_fire_the_join_by_turn(place):
-    """Case 59: given together, in whatever order, the answers fire the join once for each turn, the first first."""
-    workflow = overlapping_turns([])
-    first = run(workflow, "A", run_id="r", checkpoint_storage=place.store)
-    second = run(workflow, "B", checkpoint=first, on_pending="keep", checkpoint_storage=place.store)
-    given = answers(second, "1", "2")[::-1]
-    third = run(workflow, checkpoint=second, responses=given, checkpoint_storage=place.store)
-    assert third.outputs == ["A + A=1", "B + B=2"]
 
 
 def test_a_join_takes_one_message_of_each_source_at_a_time(place):

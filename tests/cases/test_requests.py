@@ -18,7 +18,7 @@ from rehydrate import (
 )
 from rehydrate.errors import AlreadyAnsweredError, EffectError, RequestCancelledError, WorkflowBuildError
 from rehydrate.model.events import RequestOpened
-from tests.cases.flows import adder, asking_child, three_children
+from tests.cases.flows import adder, asking_child
 from tests.cases.kit import answers, bounded, failed, run
 
 
@@ -375,54 +375,6 @@ def test_an_effect_key_is_the_same_for_every_attempt(place):
     run(keyed(keys), 0, checkpoint=result, checkpoint_storage=place.store)
     run(keyed(keys), 0, run_id="other", checkpoint_storage=place.store)
     assert len({key for _, key in keys}) == 6
-
-
-# Three children ------------------------------------------------------------------------------------------------------
-
-ENDS = ["A asked: now", "A risked", "A worked"]
-
-
-def test_an_answer_after_a_failure_lets_every_child_end_right(place, fresh):
-    """Case 58: one asked, one worked, one failed; answer and repair in one call give all outputs in canonical order."""
-    log = []
-    error = failed(three_children(log, broken={"risk"}), "A", run_id="r", checkpoint_storage=place.store)
-    assert sorted(log) == ["asks", "begin", "risk", "work"]
-    assert error.where == "fails#1/risk"
-    assert error.result.outputs == []
-    (request,) = error.result.pending_requests
-    assert request.path == "asks#1"
-    told = place.told(error.result.checkpoint_id)
-    reply = fresh.ask("three_children", told, responses={request.request_id: "now"})
-    assert (reply["status"], reply["outputs"]) == ("IDLE", ENDS)
-    assert sorted(reply["log"]) == ["risk", "told"]
-
-
-def test_a_repair_before_the_answer_lets_every_child_end_right(place):
-    """Case 58: the failed child is repaired first; its outputs come, and the answer's later, each once."""
-    error = failed(three_children([], broken={"risk"}), "A", run_id="r", checkpoint_storage=place.store)
-    second = run(three_children([]), checkpoint=error.result, checkpoint_storage=place.reopen())
-    assert (second.status, second.outputs) == (Status.IDLE_WITH_PENDING_REQUESTS, ENDS[1:])
-    third = run(
-        three_children([]), checkpoint=second, responses=answers(second, "now"), checkpoint_storage=place.reopen()
-    )
-    assert (third.status, third.outputs) == (Status.IDLE, ENDS[:1])
-
-
-def test_an_answer_through_the_stream_lets_every_child_end_right(place):
-    """Case 58: the answer comes while one child still works; outputs are in canonical order all the same."""
-
-    async def answered():
-        gate = asyncio.Event()
-        workflow = three_children([], gate=gate)
-        stream = workflow.run("A", run_id="r", stream=True, checkpoint_storage=place.store)
-        async for event in stream:
-            if isinstance(event, RequestOpened):
-                await stream.answer({event.request_id: "now"})
-                gate.set()
-        return await stream.result()
-
-    result = bounded(answered())
-    assert (result.status, result.outputs, result.turn) == (Status.IDLE, ENDS, 1)
 
 
 def test_an_answer_through_the_stream_is_taken_at_the_next_barrier(place):

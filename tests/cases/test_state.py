@@ -350,16 +350,16 @@ def test_a_list_keeps_its_order_over_many_turns_and_restores(place):
     @executor(id="grow")
     async def grow(number: int, ctx: WorkflowContext[Never, list[int]]) -> None:
         await ctx.update_state("log", number)
-        if number % 50 == 0:
+        if number == 70:
             await ctx.yield_output(ctx.get_state("log"))
 
     workflow = WorkflowBuilder("growing", grow, reducers={"log": append}).build()
     result = run(workflow, 1, checkpoint_storage=place.store)
-    for number in range(2, 101):
-        store = place.reopen() if number % 25 == 0 else place.store
+    for number in range(2, 71):
+        store = place.reopen() if number % 20 == 0 else place.store
         result = run(workflow, number, checkpoint=result, checkpoint_storage=store)
-    assert result.outputs == [list(range(1, 101))]
-    assert result.checkpoint.state == {"log": list(range(1, 101))}
+    assert result.outputs == [list(range(1, 71))]
+    assert result.checkpoint.state == {"log": list(range(1, 71))}
 
 
 @dataclass

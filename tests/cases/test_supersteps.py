@@ -8,7 +8,6 @@ import pytest
 
 from rehydrate import (
     Executor,
-    Status,
     WorkflowBuilder,
     WorkflowContext,
     WorkflowExecutor,
@@ -349,64 +348,6 @@ def test_different_executors_of_a_superstep_run_at_the_same_time(place):
         return await asyncio.wait_for(built().run(0, checkpoint_storage=place.store), 5)
 
     assert asyncio.run(bounded()).outputs == ["a", "b"]
-
-
-class Bounded:
-    """Counts how many handlers run at once."""
-
-    def __init__(self):
-        self.now = self.most = 0
-
-    async def work(self):
-        self.now += 1
-        self.most = max(self.most, self.now)
-        for _ in range(3):
-            await asyncio.sleep(0)
-        self.now -= 1
-
-
-def three_deep(bound, limit):
-    """A workflow in which a sub-workflow three levels down does the work, beside executors on each level."""
-
-    def worker(id):
-        @executor(id=id)
-        async def work(number: int) -> int:
-            await bound.work()
-            return number + 1
-
-        return work
-
-    workflow = WorkflowBuilder("level3", worker("deepest")).build()
-    for level in (2, 1, 0):
-        first, child, beside = worker("first"), WorkflowExecutor(workflow, id="child"), worker("beside")
-        options = {"max_concurrency": limit} if level == 0 else {}
-        builder = WorkflowBuilder(f"level{level}", first, **options)
-        workflow = builder.add_fan_out_edges(first, [child, beside]).build()
-    return workflow
-
-
-@pytest.mark.parametrize("limit", [1, 2])
-def test_a_bound_on_running_handlers_does_not_deadlock_three_levels_deep(place, limit):
-    """Case 66: the bound holds over the whole tree, and scopes hold no slot."""
-    bound = Bounded()
-
-    async def bounded():
-        workflow = three_deep(bound, limit)
-        return await asyncio.wait_for(workflow.run(0, checkpoint_storage=place.store), 5)
-
-    result = asyncio.run(bounded())
-    assert result.outputs == [2, 3, 4, 4]
-    assert bound.most == limit
-
-
-def test_a_wait_for_an_answer_holds_no_slot(place):
-    """Case 66: while a question is open, a bound of one lets the next turn run."""
-    log = []
-    workflow = WorkflowBuilder("many", Many(log, 1), max_concurrency=1).build()
-    first = run(workflow, "ask", checkpoint_storage=place.store)
-    second = run(workflow, "more", checkpoint=first, on_pending="keep", checkpoint_storage=place.store)
-    assert log == ["ask", "more"]
-    assert second.status is Status.IDLE_WITH_PENDING_REQUESTS
 
 
 def test_a_stream_has_the_same_committed_events_as_a_call(place):

@@ -29,7 +29,7 @@ def draw(seed: int) -> FamilyPlan:
         script=ScriptPlan(
             answers=random.choice(("all", "one")),
             messages=tuple(k for k in (1, 2, 4) if random.random() < 0.3),
-            pending="cancel" if random.random() < 0.2 else "keep",
+            pending="cancel" if random.random() < 0.4 else "keep",
             stormy=random.random() < 0.35,
             stopped=random.choice(("continue", "discard", "finish", "finish")),
             fuel=random.choice((40, 80, 160)),

@@ -9,10 +9,10 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 
 from rehydrate import CheckpointStorage, PendingRequest, Status, Workflow, WorkflowCheckpoint, WorkflowRunResult
+from rehydrate.codecs.checkpoints import encode_checkpoint
 from rehydrate.engine.invariants import check_run
 from rehydrate.errors import RunFailedError
 from rehydrate.model.events import RequestOpened
-from rehydrate.runtime.checkpoint import restored
 from rehydrate.runtime.requests import pending_requests
 from tests.differential.building import build
 from tests.differential.facts import (
@@ -91,7 +91,7 @@ async def stored_checkpoints(store: CheckpointStorage, run_id: str) -> list[Work
     for header in reversed(await store.history(run_id, limit=100_000)):
         stored = await store.load(header.checkpoint_id)
         assert stored is not None
-        found.append(restored(stored.header, stored.records))
+        found.append(WorkflowCheckpoint.from_bytes(encode_checkpoint(stored.header, stored.records)))
     return found
 
 

@@ -88,4 +88,4 @@ class Session:
 
     def run_sync(self, message: object = None, **options: Unpack[CallOptions]) -> WorkflowRunResult:
         """Do `run` and wait for it, as `Workflow.run_sync` does."""
-        return wait_for(self.run(message, **options))
+        return wait_for(self.run(message, stream=False, **options))

@@ -132,7 +132,7 @@ class Workflow:
 
     def run_sync(self, message: object = None, **options: Unpack[RunOptions]) -> WorkflowRunResult:
         """Do `run` and wait for it: in scripts, and inside a running loop through a thread."""
-        return wait_for(self.run(message, **options))
+        return wait_for(self.run(message, stream=False, **options))
 
     def __repr__(self) -> str:
         return f"Workflow({self.name!r}, version={self.version}, executors={len(self.definition.order)})"

@@ -104,7 +104,7 @@ class UnknownTypeError(WorkflowCheckpointException):
         """Say what to do next."""
         return (
             "Import the module that defines it before the workflow is built; if it was renamed, keep its stored name"
-            " with @checkpointable(name=...); if it is gone, register a migration."
+            " with @checkpointable(name=...); if it is gone, keep the class until no run holds it."
         )
 
 

@@ -113,7 +113,7 @@ class GraphChangedError(WorkflowCheckpointException):
 
     def action(self) -> str:
         """Say what to do next."""
-        return "Run the old definition, or give the new one a version and a migration."
+        return "Go on with this run under the old definition; start new runs with the new one."
 
 
 @dataclass(eq=False, repr=False)

@@ -87,7 +87,11 @@ class Actor:
     async def claim(self, arrived: TurnArrived) -> None:
         """Save the turn's input. Raises what the store raises; then nothing has run."""
         self._apply(transition(self.graph, self.run, [arrived]))
-        await self._flush()
+        try:
+            await self._flush()
+        except BaseException:  # whatever the store did, also where only its answer was lost: nobody drives the run
+            self.ended = True
+            raise
 
     def start(self) -> asyncio.Task[None]:
         """Drive the run in a task of its own."""

@@ -102,13 +102,11 @@ class Finder:
         given = call.checkpoint_object
         if store is None:
             assert given is not None  # noqa: S101  (an id without a store was refused)
-            self._check_run_id(given)
+            self._check_run(given)
             return Found(given, None)
         if call.is_latest:
             return await self._find_latest(call.run_id or "")
-        found = await self._find_id(store, given, str(call.base))
-        self._check_run_id(found.checkpoint)
-        return found
+        return await self._find_id(store, given, str(call.base))
 
     async def _find_new(self) -> Found | None:
         store = self.store
@@ -162,6 +160,7 @@ class Finder:
         if stored is None:
             if given is None:
                 raise CheckpointNotFoundError(base)
+            self._check_run(given)
             head = await store.head(given.run_id)
             if head is not None and not self.call.fork:
                 newest = await load(store, Latest(given.run_id))
@@ -171,6 +170,7 @@ class Finder:
                 raise ForeignCheckpointError(base, "another store", f"run {given.run_id!r} of this one")
             return Found(given, None)
         checkpoint = restored(stored)
+        self._check_run(checkpoint)
         if self.call.fork:
             return Found(checkpoint, stored.head)
         if stored.head.header.checkpoint_id == base:
@@ -193,7 +193,14 @@ class Finder:
             check_owner(self.call, Found(head, newest.head), same=False)
         raise StaleCheckpointError(run_id, checkpoint.checkpoint_id, newest.header.checkpoint_id)
 
-    def _check_run_id(self, checkpoint: WorkflowCheckpoint) -> None:
+    def _check_run(self, checkpoint: WorkflowCheckpoint) -> None:
+        """Refuse a checkpoint of another workflow, or of another run than the call names."""
+        if checkpoint.workflow_name != self.graph.name:
+            raise ForeignCheckpointError(
+                checkpoint.checkpoint_id,
+                f"workflow {checkpoint.workflow_name!r}",
+                f"workflow {self.graph.name!r}",
+            )
         run_id = self.call.run_id
         if run_id is not None and not self.call.fork and run_id != checkpoint.run_id:
             raise ForeignCheckpointError(checkpoint.checkpoint_id, f"run {checkpoint.run_id!r}", f"run {run_id!r}")
