@@ -7,7 +7,7 @@ import msgspec
 
 from rehydrate import CheckpointStorage, InMemoryCheckpointStorage, SqliteCheckpointStorage
 from rehydrate.errors import CheckpointCorruptError
-from rehydrate.model.checkpoint import Commit, Head, Put
+from rehydrate.model.checkpoint import Commit, Head, Put, TurnRow
 from tests.call.desk import Gate
 
 
@@ -25,6 +25,8 @@ class Breakable:
     gated_commit = 0
     gate_place = "before"
     commit_gate: Gate
+    #: Where the first that has looked a key up waits.
+    turn_gate: Gate | None = None
 
     async def commit(self, commit: Commit) -> None:
         if self.saves_left is not None:
@@ -35,6 +37,12 @@ class Breakable:
         await self._pass("before")
         await super().commit(damaged(commit) if self.rotten else commit)
         await self._pass("after")
+
+    async def find_turn(self, workflow: str, key: str) -> TurnRow | None:
+        found = await super().find_turn(workflow, key)
+        if self.turn_gate is not None:
+            await self.turn_gate.wait()
+        return found
 
     async def _pass(self, place: str) -> None:
         if self.gated_commit == 0 and self.gate_place == place:

@@ -107,7 +107,7 @@ def test_a_continued_turn_is_replayed_as_it_ended(world, store):
 
 
 def test_a_failed_turn_that_was_dropped_is_replayed_as_failed(world, store):
-    """A keyed turn failed and a later turn dropped its work: asking again raises the recorded failure, and nothing runs."""
+    """A keyed turn failed and a later turn dropped its work: asking again raises the recorded failure."""
     workflow = desk(world, store)
     stopped = failed(world, workflow, "clerk b", Note("b"), run_id="r", idempotency_key="k")
     head = run(workflow.run(Note("c"), checkpoint=stopped, on_unfinished="discard"))
@@ -153,6 +153,30 @@ def test_two_calls_at_once_run_once(world, store, checkpoint):
     assert [result.replayed for result in results].count(False) == 1
     assert {tuple(result.outputs) for result in results} == {("2: a",) if checkpoint else ("1: a",)}
     assert (world.diary.count("intake a"), world.diary.count("clerk a")) == (1, 1)
+
+
+@pytest.mark.parametrize("later_turn", [False, True])
+def test_a_turn_that_ends_while_its_key_is_looked_up_is_replayed_as_it_ended(world, store, later_turn):
+    """The second call finds the key of a running turn, which then ends (and another follows): it gets what that gave."""
+    workflow = desk(world, store)
+
+    async def scenario():
+        held = world.gates["clerk a"] = Gate()
+        running = asyncio.create_task(workflow.run(Note("a"), run_id="r", idempotency_key="k"))
+        await held.entered.wait()
+        gate = store.turn_gate = Gate()
+        again = asyncio.create_task(workflow.run(Note("a"), run_id="r", idempotency_key="k"))
+        await gate.entered.wait()
+        held.opened.set()
+        first = await running
+        if later_turn:
+            await workflow.run(Note("b"), checkpoint=first)
+        gate.opened.set()
+        return first, await again
+
+    first, again = run(scenario())
+    check_replayed(again, first)
+    assert again.outputs == ["1: a"]
 
 
 def test_another_request_with_the_key_is_refused(world, store):

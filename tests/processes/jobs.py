@@ -1,12 +1,13 @@
 """What processes of a nursery do: a caller makes the calls that it is told and says how they ended.
 
-A caller is told what is to happen to it: where its executors wait, fail or die, and at which commit its process dies.
+A caller is told what happens to it: where its executors wait, fail, fork or die, and at which commit its process dies
+or stalls.
 """
 
 import asyncio
 import os
 import signal
-from collections.abc import Coroutine
+import socket
 
 from rehydrate import SqliteCheckpointStorage, WorkflowContext, WorkflowRunResult
 from rehydrate.errors import RehydrateError, RunFailedError
@@ -23,47 +24,38 @@ class Fault(Exception):
     """What an executor raises that was told to fail."""
 
 
-class CallerTools:
-    """The tools of a caller's executors; see `shop`. Holds are over when the caller is sent anything."""
+class Fate:
+    """What happens in a call, as it was told: entries of executors, and numbers of commits, from 0."""
 
-    def __init__(self, line: Line, journal: str, name: str) -> None:
-        self.holds: list[str] = []
-        self.faults: list[str] = []
-        self.dies: list[str] = []
-        self._line = line
-        self._name = name
-        self._journal = os.open(journal, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-        self._released: asyncio.Task[object] | None = None
-
-    async def at(self, ctx: WorkflowContext, entry: str) -> None:
-        os.write(self._journal, f"{ctx.run_id} {self._name} {entry}\n".encode())
-        if entry in self.dies:
-            os.kill(os.getpid(), signal.SIGKILL)
-        if entry in self.holds:
-            self._line.send({"holds": entry, "run_id": ctx.run_id})
-            if self._released is None:
-                self._released = asyncio.create_task(asyncio.to_thread(self._line.receive, None))
-            await asyncio.shield(self._released)
-        if entry in self.faults:
-            raise Fault(entry)
+    def __init__(self, told: dict[str, object]) -> None:
+        self.holds: list[str] = told.get("holds", [])
+        self.faults: list[str] = told.get("faults", [])
+        self.forks: list[str] = told.get("forks", [])
+        self.meets_at: str = told.get("meets_at", "")
+        self.dies_before: int = told.get("dies_before", -1)
+        self.dies_after: int = told.get("dies_after", -1)
+        self.stalls_before: int = told.get("stalls_before", -1)
+        self.commits = 0
+        self.released: asyncio.Task[object] | None = None
 
 
 class CallerStore(SqliteCheckpointStorage):
-    """The SQLite store, in a process that may die before or after one of its commits, or meet others at a claim."""
+    """The SQLite store of a caller whose process may die or stall at one of its commits."""
 
-    dies_before = dies_after = -1
-    commits = 0
-    meet: Coroutine[None, None, None] | None = None
+    caller: "Caller"
 
     async def commit(self, commit: Commit) -> None:
-        number, self.commits = self.commits, self.commits + 1
-        if commit.lease.claim and self.meet is not None:
-            meet, self.meet = self.meet, None
-            await meet
-        if number == self.dies_before:
+        fate = self.caller.fate
+        number, fate.commits = fate.commits, fate.commits + 1
+        if commit.lease.claim and fate.meets_at == "claim":
+            fate.meets_at = ""
+            self.caller.wait_for_go()
+        if number == fate.stalls_before:
+            self.caller.wait_for_go()
+        if number == fate.dies_before:
             os.kill(os.getpid(), signal.SIGKILL)
         await super().commit(commit)
-        if number == self.dies_after:
+        if number == fate.dies_after:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -81,41 +73,40 @@ def facts(result: WorkflowRunResult) -> dict[str, object]:
 
 
 class Caller:
-    """Makes calls, one after the other."""
+    """Makes calls, and is the tools of their executors. `go` is where it waits for others, `second` a child's line."""
 
-    def __init__(self, line: Line, told: dict[str, object], go: int | None) -> None:
+    def __init__(self, line: Line, told: dict[str, object], go: int = -1, second: int = -1) -> None:
         self.line = line
         self.go = go
-        self.tools = CallerTools(line, str(told["journal"]), str(told["name"]))
-        self.store = CallerStore(str(told["file"]), clock=ManualClock() if told.get("frozen") else None)
+        self.second = second
+        self.name = str(told["name"])
+        self.journal = os.open(str(told["journal"]), os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        self.fate = Fate({})
+        store = CallerStore(str(told["file"]), clock=ManualClock(float(told["now"])) if "now" in told else None)
+        store.caller = self
         make, self.message = WORKFLOWS[str(told.get("workflow", "shop"))]
-        self.workflow = make(self.store)
+        self.workflow = make(store)
 
     async def listen(self) -> None:
-        """Make the calls that come until none comes any more."""
+        """Make the calls that come, or several at once, until none comes any more."""
         while True:
-            await self.call(self.line.receive(None))
+            told = self.line.receive(None)
+            self.fate = Fate(told)
+            if self.fate.meets_at == "call":
+                self.wait_for_go()
+            call = told["call"]
+            if isinstance(call, list):
+                self.line.send(await asyncio.gather(*(self.outcome(each, tells=False) for each in call)))
+            else:
+                self.line.send(await self.outcome(call, tells=told.get("tells", False)))
 
-    async def call(self, told: dict[str, object]) -> None:
-        self.tells = told.get("tells", False)
-        for name in ("holds", "faults", "dies"):
-            setattr(self.tools, name, told.get(name, []))
-        self.tools._released = None
-        self.store.commits = 0
-        self.store.dies_before, self.store.dies_after = told.get("dies_before", -1), told.get("dies_after", -1)
-        if told.get("meet") == "claim":
-            self.store.meet = self.meet()
-        if told.get("meet") == "call":
-            await self.meet()
-        self.line.send(await self.outcome(told["call"]))
-
-    async def outcome(self, call: dict[str, object]) -> dict[str, object]:
-        """Make a call; say the number of each committed event as it comes."""
+    async def outcome(self, call: dict[str, object], *, tells: bool) -> dict[str, object]:
+        """Make a call; where it `tells`, say the number of each committed event as it comes."""
         message = self.message(call.pop("message")) if "message" in call else None
         try:
-            stream = self.workflow.run(message, resources={"tools": self.tools}, stream=True, **call)
+            stream = self.workflow.run(message, resources={"tools": self}, stream=True, **call)
             async for event in stream:
-                if self.tells and not event.live:
+                if tells and not event.live:
                     self.line.send(event.sequence)
             return facts(await stream.result())
         except RunFailedError as error:
@@ -123,15 +114,42 @@ class Caller:
         except RehydrateError as error:
             return {"error": type(error).__name__, "text": str(error)}
 
-    async def meet(self) -> None:
-        """Stop until all are here and told to go."""
+    async def at(self, ctx: WorkflowContext, entry: str) -> None:
+        """Note that an executor runs; then do what was told for it. A hold is over when the caller is sent anything."""
+        os.write(self.journal, f"{ctx.run_id} {self.name} {entry}\n".encode())
+        fate = self.fate
+        if entry in fate.forks:
+            self.fork()
+        if entry in fate.holds:
+            self.line.send({"holds": entry, "run_id": ctx.run_id})
+            if fate.released is None:
+                fate.released = asyncio.create_task(asyncio.to_thread(self.line.receive, None))
+            await asyncio.shield(fate.released)
+        if entry in fate.faults:
+            raise Fault(entry)
+
+    def fork(self) -> None:
+        """Make a child in the middle of everything; with all objects of its parent it is a caller of its own."""
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        if os.fork():
+            return
+        self.name += "'s child"
+        self.line = Line(socket.socket(fileno=self.second))
+        self.line.send(os.getpid())
+        try:
+            asyncio.run(self.listen())
+        finally:
+            os._exit(0)
+
+    def wait_for_go(self) -> None:
+        """Stand still, with all that runs in this process, until told to go."""
         self.line.send("here")
         os.read(self.go, 1)
 
 
-def caller(line: Line, told: dict[str, object], go: int | None = None) -> None:
+def caller(line: Line, told: dict[str, object], *descriptors: int) -> None:
     """Make the calls that are told, over one store object in one event loop."""
-    asyncio.run(Caller(line, told, go).listen())
+    asyncio.run(Caller(line, told, *descriptors).listen())
 
 
 JOBS = {"caller": caller}

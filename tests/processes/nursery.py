@@ -12,7 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 from tests.processes.line import PATIENCE, Line
@@ -88,21 +88,16 @@ class Nursery:
         self._control.end.sendall(json.dumps(order).encode())
         return int(self._control.receive())
 
-    def close(self) -> None:
+    def clear(self) -> None:
+        """Kill the processes that are left."""
         for child in self._children:
             child.kill()
+        self._children.clear()
+
+    def close(self) -> None:
+        self.clear()
         self._control.end.close()
         self._template.wait(PATIENCE)
-
-
-@contextlib.contextmanager
-def nursery() -> Iterator[Nursery]:
-    """Make a nursery; all its children are gone afterwards."""
-    found = Nursery()
-    try:
-        yield found
-    finally:
-        found.close()
 
 
 def serve(jobs: dict[str, Job], control: socket.socket) -> None:

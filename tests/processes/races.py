@@ -172,7 +172,7 @@ class Course:
         entry = race.ran.split()[0]
         for name, caller in self.callers.items():
             call = filled(race.call, name=name, **words)
-            caller.send({"call": call, "meet": meet, "holds": [entry] if held else []})
+            caller.send({"call": call, "meets_at": meet, "holds": [entry] if held else []})
         for caller in self.callers.values():
             assert caller.receive() == "here"
         os.write(self._go, b"!" * len(self.callers))

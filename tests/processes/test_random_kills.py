@@ -9,23 +9,22 @@ from pathlib import Path
 import pytest
 
 from tests.processes.kills import Client, Talk, at_rest, comparable, filed, uninterrupted
-from tests.processes.nursery import nursery
+from tests.processes.nursery import Nursery
 
 
-def talk(folder: Path, seed: int, kills: int) -> None:
+def talk(nursery: Nursery, folder: Path, seed: int, kills: int) -> None:
     """Talk until so many processes were killed, and to the end; compare with the same talk without kills."""
     print(f"seed {seed}")
     chance = random.Random(seed)
     plan = Talk(chance)
-    with nursery() as made:
-        client = Client(made, folder, chance)
-        questions: list[str] = []
-        while client.kills < kills or questions:
-            step = plan.next(questions, last=client.kills >= kills)
-            result = client.say(step, kills=kills - client.kills)
-            questions = [text for _, _, text in result["requests"]]
-        assert at_rest(client) == filed(plan.orders)
-        client.close()
+    client = Client(nursery, folder, chance)
+    questions: list[str] = []
+    while client.kills < kills or questions:
+        step = plan.next(questions, last=client.kills >= kills)
+        result = client.say(step, kills=kills - client.kills)
+        questions = [text for _, _, text in result["requests"]]
+    assert at_rest(client) == filed(plan.orders)
+    client.close()
     assert client.kills == kills
     assert comparable(client.results) == comparable(asyncio.run(uninterrupted(plan.steps)))
     with sqlite3.connect(folder / "runs.db") as connection:
@@ -33,13 +32,13 @@ def talk(folder: Path, seed: int, kills: int) -> None:
     connection.close()
 
 
-def test_thirty_random_kills_lose_nothing_acknowledged(tmp_path):
+def test_thirty_random_kills_lose_nothing_acknowledged(nursery, tmp_path):
     """Each turn is finished by the same call or a continuation, and the talk goes on as if nothing had happened."""
-    talk(tmp_path, seed=1, kills=30)
+    talk(nursery, tmp_path, seed=1, kills=30)
 
 
 @pytest.mark.proof
 @pytest.mark.parametrize("_number", range(5))
-def test_200_random_kills_lose_nothing_acknowledged(tmp_path, _number):
+def test_200_random_kills_lose_nothing_acknowledged(nursery, tmp_path, _number):
     """The long form, from a new seed each time."""
-    talk(tmp_path, seed=secrets.randbits(32), kills=200)
+    talk(nursery, tmp_path, seed=secrets.randbits(32), kills=200)

@@ -13,7 +13,7 @@ import msgspec
 from .sealed import Items, Sealed
 
 
-class Route(msgspec.Struct, frozen=True, gc=False, array_like=True):
+class Route(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
     """One edge that takes a message: the edge's number in its graph, and the executor at its end."""
 
     edge: int
@@ -24,7 +24,7 @@ class Route(msgspec.Struct, frozen=True, gc=False, array_like=True):
 Routes: TypeAlias = tuple[Route, ...] | None
 
 
-class Send(msgspec.Struct, frozen=True, tag="s", tag_field="_", array_like=True):
+class Send(msgspec.Struct, frozen=True, tag="s", tag_field="_", array_like=True, forbid_unknown_fields=True):
     """A message to the executors behind the sender's edges."""
 
     value: Sealed
@@ -32,14 +32,14 @@ class Send(msgspec.Struct, frozen=True, tag="s", tag_field="_", array_like=True)
     target: str | None = None
 
 
-class Output(msgspec.Struct, frozen=True, tag="o", tag_field="_", array_like=True):
+class Output(msgspec.Struct, frozen=True, tag="o", tag_field="_", array_like=True, forbid_unknown_fields=True):
     """A value that leaves the workflow; `routes` hold at the level where it becomes a message, empty for none."""
 
     value: Sealed
     routes: Routes = ()
 
 
-class Ask(msgspec.Struct, frozen=True, tag="a", tag_field="_", array_like=True):
+class Ask(msgspec.Struct, frozen=True, tag="a", tag_field="_", array_like=True, forbid_unknown_fields=True):
     """A request of the outside; `handler` names the response handler that takes the answer."""
 
     count: int
@@ -48,14 +48,14 @@ class Ask(msgspec.Struct, frozen=True, tag="a", tag_field="_", array_like=True):
     handler: str
 
 
-class SetState(msgspec.Struct, frozen=True, tag="w", tag_field="_", array_like=True):
+class SetState(msgspec.Struct, frozen=True, tag="w", tag_field="_", array_like=True, forbid_unknown_fields=True):
     """A state key replaced as a whole; `None` deletes it."""
 
     key: str
     value: Sealed | Items | None
 
 
-class UpdateState(msgspec.Struct, frozen=True, tag="u", tag_field="_", array_like=True):
+class UpdateState(msgspec.Struct, frozen=True, tag="u", tag_field="_", array_like=True, forbid_unknown_fields=True):
     """A contribution to a state key through its reducer."""
 
     key: str
@@ -66,7 +66,7 @@ Effect: TypeAlias = Send | Output | Ask | SetState | UpdateState
 FailureKind: TypeAlias = Literal["handler", "conflict", "routing", "merge", "lost", "deadlock"]
 
 
-class Failure(msgspec.Struct, frozen=True, array_like=True):
+class Failure(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """Why an invocation failed for good: class name and text of its exception, and its traceback's text.
 
     `facts` are the fields of an error that the engine found: key and writers of a conflict, the joins of a deadlock.

@@ -8,21 +8,21 @@ from __future__ import annotations
 import msgspec
 
 
-class Sealed(msgspec.Struct, frozen=True, gc=False, array_like=True, tag=0, tag_field="_"):
+class Sealed(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True, tag=0, tag_field="_"):
     """A value as it is stored: the registered name of its type, and its bytes."""
 
     type: str
     data: bytes
 
 
-class Items(msgspec.Struct, frozen=True, gc=False, array_like=True, tag=1, tag_field="_"):
+class Items(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True, tag=1, tag_field="_"):
     """Some elements of a list: their bytes one after the other, and their number."""
 
     data: bytes
     count: int
 
 
-class Listed(msgspec.Struct, frozen=True, array_like=True, tag=2, tag_field="_"):
+class Listed(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag=2, tag_field="_"):
     """Several messages handed over as one list."""
 
     items: tuple[Sealed, ...]
