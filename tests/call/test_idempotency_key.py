@@ -139,7 +139,7 @@ def test_a_turn_in_progress_is_not_run_twice(world, store):
 
 @pytest.mark.parametrize("checkpoint", [False, True])
 def test_two_calls_at_once_run_once(world, store, checkpoint):
-    """Of ten equal calls at the same moment one runs; the others give its result or are refused before they run."""
+    """Of ten equal calls at the same moment one runs; the others give its result or say that it is in progress."""
     workflow = desk(world, store)
     base = run(workflow.run(Note("z"), run_id="r")) if checkpoint else None
 
@@ -149,7 +149,7 @@ def test_two_calls_at_once_run_once(world, store, checkpoint):
 
     found = run(scenario())
     results = [item for item in found if isinstance(item, WorkflowRunResult)]
-    assert all(isinstance(item, WorkflowRunResult | RehydrateError) for item in found)
+    assert all(isinstance(item, WorkflowRunResult | TurnInProgressError) for item in found)
     assert [result.replayed for result in results].count(False) == 1
     assert {tuple(result.outputs) for result in results} == {("2: a",) if checkpoint else ("1: a",)}
     assert (world.diary.count("intake a"), world.diary.count("clerk a")) == (1, 1)
@@ -157,7 +157,7 @@ def test_two_calls_at_once_run_once(world, store, checkpoint):
 
 @pytest.mark.parametrize("later_turn", [False, True])
 def test_a_turn_that_ends_while_its_key_is_looked_up_is_replayed_as_it_ended(world, store, later_turn):
-    """The second call finds the key of a running turn, which then ends (and another follows): it gets what that gave."""
+    """The second call finds the key of a running turn, which then ends and is followed: it gets what that gave."""
     workflow = desk(world, store)
 
     async def scenario():

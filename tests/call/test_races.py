@@ -6,11 +6,21 @@ import gc
 import pytest
 
 from rehydrate import Status, WorkflowRunResult
-from rehydrate.errors import RehydrateError
+from rehydrate.errors import (
+    AlreadyAnsweredError,
+    RunBusyError,
+    RunExistsError,
+    StaleCheckpointError,
+    TurnInProgressError,
+)
 from tests.call.desk import Gate, Note, desk
 from tests.call.stores import everything, rest
 
 run = asyncio.run
+
+
+#: What a call may say that came too late: the run is being executed, has gone on, exists, or has the answer.
+TOO_LATE = (RunBusyError, StaleCheckpointError, RunExistsError, AlreadyAnsweredError)
 
 
 async def all_at_once(calls):
@@ -39,7 +49,7 @@ def test_of_ten_messages_on_one_checkpoint_one_runs(world, store, depth):
         return await all_at_once(calls)
 
     (winner,), errors = run(scenario())
-    assert (len(errors), {isinstance(error, RehydrateError) for error in errors}) == (9, {True})
+    assert (len(errors), {isinstance(error, TOO_LATE) for error in errors}) == (9, {True})
     text = winner.outputs[1].removeprefix("2: ")
     assert winner.outputs == ["1: a? yes", f"2: {text}"]
     assert sorted(world.diary) == ["clerk a? yes", f"clerk {text}", f"intake {text}"]
@@ -55,7 +65,7 @@ def test_of_ten_new_runs_under_one_id_one_runs(world, store):
 
     (winner,), errors = run(scenario())
     text = winner.outputs[0].removeprefix("1: ")
-    assert {isinstance(error, RehydrateError) for error in errors} == {True}
+    assert {isinstance(error, TOO_LATE) for error in errors} == {True}
     assert world.diary == [f"intake {text}", f"clerk {text}"]
 
 
@@ -68,9 +78,86 @@ def test_of_two_clicks_at_once_one_is_taken(world, store):
         return await all_at_once([workflow.run(responses=[request.answer(value)]) for value in (True, False)])
 
     (winner,), (error,) = run(scenario())
-    assert isinstance(error, RehydrateError)
+    assert isinstance(error, TOO_LATE)
     assert winner.outputs in (["1: a? yes"], ["1: a? no"])
     assert len([entry for entry in world.diary if entry.startswith("clerk a? ")]) == 1
+
+
+def test_of_ten_equal_calls_one_runs_and_the_others_say_that_it_is_in_progress(world, store):
+    """Whoever loses the claim to the very same call is told so, and not to bring the message again at the head."""
+    workflow = desk(world, store)
+    first = run(workflow.run(Note("a"), run_id="r"))
+
+    async def scenario():
+        return await all_at_once([workflow.run(Note("b"), checkpoint=first) for _ in range(10)])
+
+    (winner,), errors = run(scenario())
+    assert {type(error) for error in errors} <= {TurnInProgressError, StaleCheckpointError}
+    assert (winner.outputs, world.diary.count("clerk b")) == (["2: b"], 1)
+
+
+#: Two calls on run `r`, which asked `a?`: the first waits at its claim while the second claims the run.
+CLAIMS = {
+    "another message": (Note("b"), Note("c"), {"checkpoint": True}, RunBusyError, "2: c"),
+    "another message at the head": (
+        Note("b"),
+        Note("c"),
+        {"checkpoint": "latest", "run_id": "r"},
+        RunBusyError,
+        "2: c",
+    ),
+    "the same call": (Note("c"), Note("c"), {"checkpoint": True}, TurnInProgressError, "2: c"),
+    "the same answers": (None, None, {"responses": True}, TurnInProgressError, "1: a? yes"),
+    "the same first message": (Note("c"), Note("c"), {"run_id": "new"}, TurnInProgressError, "1: c"),
+}
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+def test_who_loses_the_claim_is_told_who_has_the_run(world, store, name):
+    """Both found the run free; the one whose claim comes second gets the error of a call that came after."""
+    workflow = desk(world, store)
+    paused = run(workflow.run(Note("a?"), run_id="r"))
+    first, second, told, expected, output = CLAIMS[name]
+    arguments = {key: value for key, value in told.items() if value is not True}
+    if told.get("checkpoint") is True:
+        arguments["checkpoint"] = paused
+    if told.get("responses") is True:
+        arguments["responses"] = [paused.pending_requests[0].answer(True)]
+
+    async def scenario():
+        store.gated_commit, store.gate_place, store.commit_gate = 1, "before", Gate()
+        late = asyncio.create_task(workflow.run(first, **arguments))
+        await store.commit_gate.entered.wait()
+        held = world.gates["clerk a? yes" if second is None else "clerk c"] = Gate()
+        running = asyncio.create_task(workflow.run(second, **arguments))
+        await held.entered.wait()
+        store.commit_gate.opened.set()
+        with pytest.raises(expected) as error:
+            await late
+        held.opened.set()
+        return type(error.value), await running
+
+    found, result = run(scenario())
+    assert found is expected
+    assert result.outputs == [output]
+    assert not any("b" in entry for entry in world.diary)
+
+
+def test_who_loses_the_claim_at_the_head_goes_on_after_the_turn_that_won(world, store):
+    """With `"latest"` and the other turn ended, the message is simply the next turn."""
+    workflow = desk(world, store)
+    run(workflow.run(Note("a"), run_id="r"))
+
+    async def scenario():
+        store.gated_commit, store.gate_place, store.commit_gate = 1, "before", Gate()
+        late = asyncio.create_task(workflow.run(Note("c"), checkpoint="latest", run_id="r"))
+        await store.commit_gate.entered.wait()
+        won = await workflow.run(Note("b"), checkpoint="latest", run_id="r")
+        store.commit_gate.opened.set()
+        return won, await late
+
+    won, late = run(scenario())
+    assert (won.outputs, late.outputs, late.turn) == (["2: b"], ["3: c"], 3)
 
 
 @pytest.mark.parametrize("commit", [1, 2, 3])

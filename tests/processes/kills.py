@@ -72,6 +72,8 @@ class Client:
         #: What was acknowledged: the number of the newest event, and all results.
         self.event = 0
         self.results: list[dict[str, object]] = []
+        #: The numbers of the events of an attempt.
+        self.heard: list[int] = []
         #: How many events a turn has, more or less.
         self.length = 20
 
@@ -82,7 +84,10 @@ class Client:
         given = call
         for left in range(min(kills, KILLS_PER_CALL), -1, -1):
             before = self.head()
+            self.heard.clear()
             result = self.attempt(given, killed=left > 0)
+            first = 1 if before is None else before.header.events + 1
+            assert self.heard == list(range(first, first + len(self.heard)))
             if result is None:
                 head = self.check(number, before, call)
                 result, given = self.repeat(call, number, head)
@@ -115,17 +120,15 @@ class Client:
         anywhere = self.chance.randrange(self.length)
         events = self.chance.choice([0, anywhere, anywhere, anywhere, self.length - 1])
         seconds = self.chance.random() * self.chance.choice([0.001, 0.03])
-        heard = 0
         while True:
             try:
-                said = self.child.receive(seconds if killed and heard >= events else PATIENCE)
+                said = self.child.receive(seconds if killed and len(self.heard) >= events else PATIENCE)
             except TimeoutError:
                 break
             if not isinstance(said, int):
-                self.length = max(heard, 1)
+                self.length = max(len(self.heard), 1)
                 return said
-            self.event = max(self.event, said)
-            heard += 1
+            self.hear(said)
         assert killed, "nothing was said for a minute"
         return self.kill()
 
@@ -135,8 +138,15 @@ class Client:
         said = self.child.kill()
         self.child = None
         self.kills += 1
-        self.event = max([self.event, *(number for number in said if isinstance(number, int))])
+        for number in said:
+            if isinstance(number, int):
+                self.hear(number)
         return next((result for result in said if isinstance(result, dict)), None)
+
+    def hear(self, event: int) -> None:
+        """Take note of an acknowledged event."""
+        self.heard.append(event)
+        self.event = max(self.event, event)
 
     def repeat(
         self, call: dict[str, object], number: int, head: Head | None

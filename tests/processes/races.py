@@ -134,20 +134,34 @@ async def left_run(workflow, left: str, run_id: str) -> dict[str, str]:
 class Course:
     """A file of runs and the callers that race for them; several may be here at once."""
 
-    def __init__(self, nursery: Nursery, folder: Path, names: Iterable[str]) -> None:
+    def __init__(self, nursery: Nursery, folder: Path, names: Iterable[str], **told: object) -> None:
+        self._nursery = nursery
         self.file = folder / "runs.db"
         self.journal = folder / "journal"
         self.journal.touch()
         self._read = 0
-        ready, self._go = os.pipe()
-        told = {"file": str(self.file), "journal": str(self.journal)}
-        self.callers = {name: nursery.child("caller", {**told, "name": name}, ready) for name in names}
-        os.close(ready)
+        self._ready, self._go = os.pipe()
+        self._told = {"file": str(self.file), "journal": str(self.journal), **told}
+        self.callers: dict[str, Child] = {}
+        for name in names:
+            self.add(name)
+
+    def add(self, name: str, *descriptors: int, **told: object) -> None:
+        """Start a caller, also in the place of one that is gone."""
+        told = {**self._told, "name": name, **told}
+        self.callers[name] = self._nursery.child("caller", told, self._ready, *descriptors)
 
     def close(self) -> None:
         for caller in self.callers.values():
-            caller.end()
+            if not caller.gone:
+                caller.end()
+        os.close(self._ready)
         os.close(self._go)
+
+    def ask(self, name: str, told: dict[str, object]) -> object:
+        """Let a caller do what it is told and return what it says."""
+        self.callers[name].send(told)
+        return self.callers[name].receive()
 
     def prepare(self, races: dict[str, Race]) -> dict[str, dict[str, str]]:
         """Make the runs that are raced for, by run id."""
@@ -158,6 +172,10 @@ class Course:
                 return await asyncio.gather(*(left_run(workflow, race.left, run_id) for run_id, race in races.items()))
 
         return dict(zip(races, asyncio.run(all_at_once()), strict=True))
+
+    def go(self) -> None:
+        """Let all go on that have met or stand still."""
+        os.write(self._go, b"!" * len(self.callers))
 
     def entries(self) -> list[str]:
         """Return what executors of any process have noted since the last time."""
@@ -175,7 +193,7 @@ class Course:
             caller.send({"call": call, "meets_at": meet, "holds": [entry] if held else []})
         for caller in self.callers.values():
             assert caller.receive() == "here"
-        os.write(self._go, b"!" * len(self.callers))
+        self.go()
         replies = {name: caller.receive() for name, caller in self.callers.items()}
         winners = [name for name, reply in replies.items() if "holds" in reply or outcome(reply) == "ran"]
         assert len(winners) == 1, replies

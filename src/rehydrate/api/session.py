@@ -10,7 +10,7 @@ from collections.abc import Coroutine
 from typing import Literal, Unpack, overload
 
 from rehydrate.ports import CheckpointStorage
-from rehydrate.runtime.call import CheckpointArgument
+from rehydrate.runtime.call import CheckpointArgument, check_given
 from rehydrate.runtime.checkpoint import WorkflowCheckpoint
 from rehydrate.runtime.options import CallOptions, TurnOptions
 from rehydrate.runtime.position import Position
@@ -84,6 +84,7 @@ class Session:
         **options: Unpack[TurnOptions],
     ) -> Coroutine[None, None, WorkflowRunResult] | RunStream:
         """Go on from a checkpoint of this run."""
+        check_given(checkpoint)
         return self._runner.run(message, stream=stream, checkpoint=checkpoint, **options)
 
     def run_sync(self, message: object = None, **options: Unpack[CallOptions]) -> WorkflowRunResult:

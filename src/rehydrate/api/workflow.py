@@ -11,7 +11,7 @@ from typing import Literal, Unpack, overload
 from rehydrate.codecs import ValueCodec
 from rehydrate.graph.definition import Definition
 from rehydrate.ports import CheckpointStorage
-from rehydrate.runtime.call import CheckpointArgument
+from rehydrate.runtime.call import CheckpointArgument, check_given
 from rehydrate.runtime.options import CallOptions, TurnOptions
 from rehydrate.runtime.position import Position
 from rehydrate.runtime.program import Program
@@ -117,6 +117,7 @@ class Workflow:
         **options: Unpack[ResumeOptions],
     ) -> Coroutine[None, None, WorkflowRunResult] | RunStream:
         """Restore a checkpoint and go on: `run` with its intent in the name."""
+        check_given(checkpoint)
         runner = Runner(self, options.pop("checkpoint_storage", None))
         return runner.run(message, stream=stream, checkpoint=checkpoint, **options)
 

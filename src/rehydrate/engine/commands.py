@@ -15,17 +15,17 @@ from rehydrate.model.records import Delivery, Payload, StateRecord
 from rehydrate.model.sealed import Sealed
 
 
-class Commit(msgspec.Struct, frozen=True):
+class Commit(msgspec.Struct, frozen=True, gc=False):
     """Save everything up to here now; a delta without this order may wait for the next one, 50 ms at most."""
 
 
-class Publish(msgspec.Struct, frozen=True):
+class Publish(msgspec.Struct, frozen=True, gc=False):
     """Tell the reader; the events get the run's next numbers."""
 
     events: tuple[Event, ...]
 
 
-class StartInvocation(msgspec.Struct, frozen=True):
+class StartInvocation(msgspec.Struct, frozen=True, gc=False):
     """Let an executor handle a message: `payloads` are the message, or an answer and the request's data.
 
     `alone`: it is the only one for its executor in this superstep.
@@ -38,7 +38,7 @@ class StartInvocation(msgspec.Struct, frozen=True):
     alone: bool = False
 
 
-class RouteAgain(msgspec.Struct, frozen=True):
+class RouteAgain(msgspec.Struct, frozen=True, gc=False):
     """Ask the conditions again for a finished invocation whose sends are not routed."""
 
     path: str
@@ -46,7 +46,7 @@ class RouteAgain(msgspec.Struct, frozen=True):
     delivery: Delivery
 
 
-class Contribution(msgspec.Struct, frozen=True):
+class Contribution(msgspec.Struct, frozen=True, gc=False):
     """What a reducer is to merge into one key: the value before, and the contributions in order."""
 
     key: str
@@ -54,14 +54,14 @@ class Contribution(msgspec.Struct, frozen=True):
     values: tuple[Sealed, ...]
 
 
-class MergeState(msgspec.Struct, frozen=True):
+class MergeState(msgspec.Struct, frozen=True, gc=False):
     """Call the reducers of a barrier."""
 
     path: str
     contributions: tuple[Contribution, ...]
 
 
-class EndRun(msgspec.Struct, frozen=True):
+class EndRun(msgspec.Struct, frozen=True, gc=False):
     """The run rests with this status; `paths` are where a failure or a limit stopped it."""
 
     status: Status

@@ -14,7 +14,7 @@ OnPending: TypeAlias = Literal["keep", "cancel", "reject"]
 OnUnfinished: TypeAlias = Literal["finish", "discard", "reject"]
 
 
-class Answer(msgspec.Struct, frozen=True):
+class Answer(msgspec.Struct, frozen=True, gc=False):
     """The answer to an open request, which is named by its scope and its name in it."""
 
     path: str
@@ -22,7 +22,7 @@ class Answer(msgspec.Struct, frozen=True):
     value: Sealed
 
 
-class TurnArrived(msgspec.Struct, frozen=True, kw_only=True):
+class TurnArrived(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A call's input, checked: what the claim records.
 
     `new_run` and `signature` are given for a run that has no records yet. `continuation`: neither message nor answers;
@@ -48,7 +48,7 @@ class TurnArrived(msgspec.Struct, frozen=True, kw_only=True):
     signature: str = ""
 
 
-class InvocationFinished(msgspec.Struct, frozen=True):
+class InvocationFinished(msgspec.Struct, frozen=True, gc=False):
     """A handler returned and its sends were routed; with `failure`, a condition raised and some were not."""
 
     path: str
@@ -59,7 +59,7 @@ class InvocationFinished(msgspec.Struct, frozen=True):
     failure: Failure | None = None
 
 
-class InvocationBroken(msgspec.Struct, frozen=True):
+class InvocationBroken(msgspec.Struct, frozen=True, gc=False):
     """A handler failed for good."""
 
     path: str
@@ -68,14 +68,14 @@ class InvocationBroken(msgspec.Struct, frozen=True):
     failure: Failure
 
 
-class StateMerged(msgspec.Struct, frozen=True):
+class StateMerged(msgspec.Struct, frozen=True, gc=False):
     """The reducers of a barrier gave these values."""
 
     path: str
     values: dict[str, Sealed]
 
 
-class MergeBroken(msgspec.Struct, frozen=True):
+class MergeBroken(msgspec.Struct, frozen=True, gc=False):
     """A reducer of a barrier raised."""
 
     path: str
@@ -83,13 +83,13 @@ class MergeBroken(msgspec.Struct, frozen=True):
     failure: Failure
 
 
-class AnswersArrived(msgspec.Struct, frozen=True):
+class AnswersArrived(msgspec.Struct, frozen=True, gc=False):
     """Answers that came while the turn runs; part of that turn."""
 
     answers: tuple[Answer, ...]
 
 
-class CancelAsked(msgspec.Struct, frozen=True):
+class CancelAsked(msgspec.Struct, frozen=True, gc=False):
     """The run is to stop at what it has."""
 
 

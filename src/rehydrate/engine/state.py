@@ -25,7 +25,7 @@ MERGED_BYTES: Final = 256 * 1024
 _SEPARATOR: Final = "\x1f"
 
 
-class Write(msgspec.Struct, frozen=True):
+class Write(msgspec.Struct, frozen=True, gc=False):
     """One write, and the invocation that made it."""
 
     executor: str
@@ -33,7 +33,7 @@ class Write(msgspec.Struct, frozen=True):
     effect: SetState | UpdateState
 
 
-class Conflict(msgspec.Struct, frozen=True):
+class Conflict(msgspec.Struct, frozen=True, gc=False):
     """Two executors wrote a key in ways that do not go together."""
 
     key: str

@@ -34,7 +34,7 @@ INSIDE: Final = (
 )  # fmt: skip
 
 
-class Arrival(msgspec.Struct, frozen=True):
+class Arrival(msgspec.Struct, frozen=True, gc=False):
     """Something that will stand at an executor in the next superstep. `data` is the request's data, for an answer."""
 
     executor: str

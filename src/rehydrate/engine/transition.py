@@ -38,7 +38,7 @@ from .steps import Arrival, all_scopes
 from .turn import begin_turn, take_answer, wake
 
 
-class Step(msgspec.Struct, frozen=True):
+class Step(msgspec.Struct, frozen=True, gc=False):
     """What a transition gives: records put (or removed, `None`) and commands, in the order of obeying."""
 
     delta: dict[Key, Record | None]

@@ -32,7 +32,7 @@ class Status(StrEnum):
 RESTING: Final = frozenset({Status.IDLE, Status.IDLE_WITH_PENDING_REQUESTS})
 
 
-class Header(msgspec.Struct, frozen=True):
+class Header(msgspec.Struct, frozen=True, gc=False):
     """What is known of a checkpoint without reading its records.
 
     `seq` numbers the run's checkpoints from 0 and orders them (times and ids never do). `records` and `digest` are the
@@ -63,7 +63,7 @@ class Put(msgspec.Struct, frozen=True, gc=False):
     data: bytes
 
 
-class RequestRow(msgspec.Struct, frozen=True):
+class RequestRow(msgspec.Struct, frozen=True, gc=False):
     """A request as the store knows it: outer id, run, scope path, and how it stands."""
 
     request_id: str
@@ -72,7 +72,7 @@ class RequestRow(msgspec.Struct, frozen=True):
     state: Literal["open", "answered", "cancelled"]
 
 
-class TurnRow(msgspec.Struct, frozen=True):
+class TurnRow(msgspec.Struct, frozen=True, gc=False):
     """A turn that has an idempotency key; `checkpoint_id` is the turn's newest checkpoint."""
 
     workflow: str
@@ -85,7 +85,7 @@ class TurnRow(msgspec.Struct, frozen=True):
     status: Status
 
 
-class Lease(msgspec.Struct, frozen=True):
+class Lease(msgspec.Struct, frozen=True, gc=False):
     """The owner that a commit speaks for.
 
     `epoch` is what the run has (or gets, with `claim`, which needs the run to be at `epoch - 1`; a new run starts with
@@ -98,7 +98,7 @@ class Lease(msgspec.Struct, frozen=True):
     claim: bool = False
 
 
-class Commit(msgspec.Struct, frozen=True):
+class Commit(msgspec.Struct, frozen=True, gc=False):
     """One transaction: all of it happens, or nothing.
 
     `expected` is the checkpoint id that must be the head; `None` means that the run must not exist.
@@ -113,7 +113,7 @@ class Commit(msgspec.Struct, frozen=True):
     turn: TurnRow | None = None
 
 
-class Head(msgspec.Struct, frozen=True):
+class Head(msgspec.Struct, frozen=True, gc=False):
     """A run's newest checkpoint and its owner.
 
     `alive`: the lease holds and the owner's process is not seen to be gone.
@@ -125,7 +125,7 @@ class Head(msgspec.Struct, frozen=True):
     alive: bool
 
 
-class Stored(msgspec.Struct, frozen=True):
+class Stored(msgspec.Struct, frozen=True, gc=False):
     """A checkpoint as it was stored, and the head of its run at the moment of reading.
 
     `digests` are the numbers that the store checked the record sum with: each record's SHA-256, key included.
@@ -137,7 +137,7 @@ class Stored(msgspec.Struct, frozen=True):
     head: Head
 
 
-class Latest(msgspec.Struct, frozen=True):
+class Latest(msgspec.Struct, frozen=True, gc=False):
     """The head of a run, as something to load."""
 
     run_id: str

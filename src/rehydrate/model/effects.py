@@ -24,7 +24,7 @@ class Route(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unkno
 Routes: TypeAlias = tuple[Route, ...] | None
 
 
-class Send(msgspec.Struct, frozen=True, tag="s", tag_field="_", array_like=True, forbid_unknown_fields=True):
+class Send(msgspec.Struct, frozen=True, gc=False, tag="s", tag_field="_", array_like=True, forbid_unknown_fields=True):
     """A message to the executors behind the sender's edges."""
 
     value: Sealed
@@ -32,14 +32,16 @@ class Send(msgspec.Struct, frozen=True, tag="s", tag_field="_", array_like=True,
     target: str | None = None
 
 
-class Output(msgspec.Struct, frozen=True, tag="o", tag_field="_", array_like=True, forbid_unknown_fields=True):
+class Output(
+    msgspec.Struct, frozen=True, gc=False, tag="o", tag_field="_", array_like=True, forbid_unknown_fields=True
+):
     """A value that leaves the workflow; `routes` hold at the level where it becomes a message, empty for none."""
 
     value: Sealed
     routes: Routes = ()
 
 
-class Ask(msgspec.Struct, frozen=True, tag="a", tag_field="_", array_like=True, forbid_unknown_fields=True):
+class Ask(msgspec.Struct, frozen=True, gc=False, tag="a", tag_field="_", array_like=True, forbid_unknown_fields=True):
     """A request of the outside; `handler` names the response handler that takes the answer."""
 
     count: int
@@ -48,14 +50,18 @@ class Ask(msgspec.Struct, frozen=True, tag="a", tag_field="_", array_like=True, 
     handler: str
 
 
-class SetState(msgspec.Struct, frozen=True, tag="w", tag_field="_", array_like=True, forbid_unknown_fields=True):
+class SetState(
+    msgspec.Struct, frozen=True, gc=False, tag="w", tag_field="_", array_like=True, forbid_unknown_fields=True
+):
     """A state key replaced as a whole; `None` deletes it."""
 
     key: str
     value: Sealed | Items | None
 
 
-class UpdateState(msgspec.Struct, frozen=True, tag="u", tag_field="_", array_like=True, forbid_unknown_fields=True):
+class UpdateState(
+    msgspec.Struct, frozen=True, gc=False, tag="u", tag_field="_", array_like=True, forbid_unknown_fields=True
+):
     """A contribution to a state key through its reducer."""
 
     key: str
@@ -66,7 +72,7 @@ Effect: TypeAlias = Send | Output | Ask | SetState | UpdateState
 FailureKind: TypeAlias = Literal["handler", "conflict", "routing", "merge", "lost", "deadlock"]
 
 
-class Failure(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class Failure(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
     """Why an invocation failed for good: class name and text of its exception, and its traceback's text.
 
     `facts` are the fields of an error that the engine found: key and writers of a conflict, the joins of a deadlock.

@@ -14,7 +14,7 @@ from .checkpoint import Status
 from .effects import Failure
 
 
-class EventBase(msgspec.Struct, frozen=True, kw_only=True):
+class EventBase(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """What all events carry. `path` is the scope's; `activation` is 0 where none is meant."""
 
     run_id: str = ""
@@ -26,36 +26,36 @@ class EventBase(msgspec.Struct, frozen=True, kw_only=True):
     live: bool = False
 
 
-class TurnStarted(EventBase, frozen=True, kw_only=True):
+class TurnStarted(EventBase, frozen=True, kw_only=True, gc=False):
     """A call took the run up. `continuation`: without new input."""
 
     turn: int
     continuation: bool = False
 
 
-class SuperstepStarted(EventBase, frozen=True, kw_only=True):
+class SuperstepStarted(EventBase, frozen=True, kw_only=True, gc=False):
     """A superstep begins in a scope."""
 
 
-class SuperstepCompleted(EventBase, frozen=True, kw_only=True):
+class SuperstepCompleted(EventBase, frozen=True, kw_only=True, gc=False):
     """A scope passed its barrier."""
 
 
-class ScopeStarted(EventBase, frozen=True, kw_only=True):
+class ScopeStarted(EventBase, frozen=True, kw_only=True, gc=False):
     """A sub-workflow began; `path` is its own."""
 
 
-class ScopeEnded(EventBase, frozen=True, kw_only=True):
+class ScopeEnded(EventBase, frozen=True, kw_only=True, gc=False):
     """A sub-workflow ended; `path` is its own."""
 
 
-class OutputYielded(EventBase, frozen=True, kw_only=True):
+class OutputYielded(EventBase, frozen=True, kw_only=True, gc=False):
     """The run yielded an output."""
 
     data: object
 
 
-class RequestOpened(EventBase, frozen=True, kw_only=True):
+class RequestOpened(EventBase, frozen=True, kw_only=True, gc=False):
     """A request waits for an answer."""
 
     request_id: str
@@ -63,48 +63,48 @@ class RequestOpened(EventBase, frozen=True, kw_only=True):
     response_type: str
 
 
-class RequestsKept(EventBase, frozen=True, kw_only=True):
+class RequestsKept(EventBase, frozen=True, kw_only=True, gc=False):
     """A new message found open requests and left them open."""
 
     request_ids: tuple[str, ...]
 
 
-class RequestsCancelled(EventBase, frozen=True, kw_only=True):
+class RequestsCancelled(EventBase, frozen=True, kw_only=True, gc=False):
     """Open requests were withdrawn by `on_pending="cancel"`."""
 
     request_ids: tuple[str, ...]
 
 
-class WorkDiscarded(EventBase, frozen=True, kw_only=True):
+class WorkDiscarded(EventBase, frozen=True, kw_only=True, gc=False):
     """Unfinished work was dropped by `on_unfinished="discard"`; `what` names each piece by path."""
 
     what: tuple[str, ...]
 
 
-class MessageDropped(EventBase, frozen=True, kw_only=True):
+class MessageDropped(EventBase, frozen=True, kw_only=True, gc=False):
     """Every condition declined a message of this type."""
 
     type: str
 
 
-class InvocationFailed(EventBase, frozen=True, kw_only=True):
+class InvocationFailed(EventBase, frozen=True, kw_only=True, gc=False):
     """An invocation (or a barrier) failed for good."""
 
     failure: Failure
 
 
-class StatusChanged(EventBase, frozen=True, kw_only=True):
+class StatusChanged(EventBase, frozen=True, kw_only=True, gc=False):
     """The run's status; the last event of a turn."""
 
     status: Status
     paths: tuple[str, ...] = ()
 
 
-class InvocationStarted(EventBase, frozen=True, kw_only=True):
+class InvocationStarted(EventBase, frozen=True, kw_only=True, gc=False):
     """An executor begins to handle a message (live)."""
 
 
-class Emitted(EventBase, frozen=True, kw_only=True):
+class Emitted(EventBase, frozen=True, kw_only=True, gc=False):
     """Progress that a handler told with `ctx.emit` (live)."""
 
     data: object

@@ -21,7 +21,7 @@ DeliveryKind: TypeAlias = Literal["message", "answer", "list"]
 Key: TypeAlias = tuple[str, str, str]
 
 
-class RunRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class RunRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
     """What never changes in a run. `birth` is random and makes outer ids and checkpoint ids unique."""
 
     birth: str
@@ -31,13 +31,13 @@ class RunRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fie
     legacy: bool = False
 
 
-class SignatureRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class SignatureRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
     """The signature's canonical text, kept so that an error can list what differs."""
 
     text: str
 
 
-class TurnRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class TurnRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
     """The newest turn: its input's identity, its run arguments, and how it stands.
 
     `base` is the checkpoint it started from (`None`: a new run), `digest` that of its request. `resumed` are base and
@@ -54,27 +54,27 @@ class TurnRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fi
     resumed: tuple[str | None, str] | None = None
 
 
-class OutputRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class OutputRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
     """One output of the run in this turn."""
 
     value: Sealed
     executor_id: str
 
 
-class ReceiptRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class ReceiptRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
     """What is left of a request that was answered or cancelled; named by the request's name."""
 
     state: Literal["answered", "cancelled"]
     turn: int
 
 
-class ReceiptsRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class ReceiptsRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
     """Many receipts in one record, so that a long conversation does not load a record per question."""
 
     receipts: dict[str, ReceiptRecord]
 
 
-class ScopeRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class ScopeRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
     """One running workflow. `trail` is that of the message that started it, in the parent; `inputs` numbers its inputs;
     `used` counts its supersteps in `allowance`; `outbox` and `joined` number what it yielded and what joins took."""
 
@@ -103,7 +103,7 @@ class Delivery(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_un
     handler: str = ""
 
 
-class StepRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class StepRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
     """An unfinished superstep, as of its start; the numbers in it name invocations and child scopes."""
 
     superstep: int
@@ -111,30 +111,30 @@ class StepRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fi
     deliveries: tuple[Delivery, ...] = ()
 
 
-class LimitRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class LimitRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
     """The superstep listed in this scope has not started, because the limit was reached; `used` is what it allowed."""
 
     used: int
 
 
-class RestRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class RestRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
     """A scope that came to rest and was not yet collected at a barrier of its parent."""
 
 
-class CounterRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class CounterRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
     """The newest activation number of an executor in a scope; it never goes back."""
 
     value: int
 
 
-class DoneRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class DoneRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
     """A finished invocation whose effects wait for the barrier (or, as `unrouted`, for a condition that raised)."""
 
     effects: tuple[Effect, ...]
     instance: Sealed | None = None
 
 
-class FailureRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class FailureRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
     """An invocation (or a barrier, under the name of its executor or key) that failed for good."""
 
     failure: Failure
@@ -142,13 +142,13 @@ class FailureRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown
     activation: int = 0
 
 
-class AttemptRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class AttemptRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
     """Attempts of an invocation that were found unfinished at a restore."""
 
     lost: int
 
 
-class RequestRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class RequestRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
     """An open request, listed in the scope that asked."""
 
     executor: str
@@ -160,7 +160,7 @@ class RequestRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown
     trail: Trail
 
 
-class JoinRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class JoinRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
     """One message held by a join; `number` orders the messages of one source."""
 
     join: str
@@ -170,7 +170,7 @@ class JoinRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fi
     payload: Sealed
 
 
-class OutboxRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class OutboxRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
     """Something a scope yielded that its parent's barrier has not taken, or not on all its edges."""
 
     value: Sealed
@@ -178,7 +178,7 @@ class OutboxRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_
     executor: str
 
 
-class InboxRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class InboxRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
     """Something from the outside that waits for a scope's next superstep."""
 
     kind: DeliveryKind
@@ -190,13 +190,13 @@ class InboxRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_f
     data: Sealed | None = None
 
 
-class InstanceRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class InstanceRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
     """What an executor's save hook gave after its newest merged invocation in this scope."""
 
     value: Sealed
 
 
-class StateRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class StateRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
     """One key of a scope's state: a value, or (`value` is `None`) a list of `count` elements in part records.
 
     Parts are numbered; those below `merged` are not merged again, `next` is the next number.
@@ -208,7 +208,7 @@ class StateRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_f
     next: int = 0
 
 
-class PartRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class PartRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
     """Some elements of a list in state."""
 
     items: Items

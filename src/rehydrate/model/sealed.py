@@ -22,7 +22,7 @@ class Items(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unkno
     count: int
 
 
-class Listed(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag=2, tag_field="_"):
+class Listed(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True, tag=2, tag_field="_"):
     """Several messages handed over as one list."""
 
     items: tuple[Sealed, ...]

@@ -15,7 +15,7 @@ from rehydrate.model.checkpoint import CheckpointRef, Commit, Head, Header, Requ
 from rehydrate.model.plain import Plain
 
 
-class OpenRequest(msgspec.Struct, frozen=True):
+class OpenRequest(msgspec.Struct, frozen=True, gc=False):
     """An open request, readable without the workflow: `data` is in plain values."""
 
     request_id: str
@@ -26,7 +26,7 @@ class OpenRequest(msgspec.Struct, frozen=True):
     data: Plain
 
 
-class Inspection(msgspec.Struct, frozen=True):
+class Inspection(msgspec.Struct, frozen=True, gc=False):
     """A checkpoint, readable without the workflow. `next_executors` are paths with the executors that would run."""
 
     header: Header

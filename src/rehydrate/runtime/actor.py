@@ -56,6 +56,7 @@ class Actor:
         self.crew = Crew(around, self._arrived, max_concurrency)
         self.ending: EndRun | None = None
         self.ended = False
+        self.claimed = False
         self.cancelled = False
         #: Number of transitions applied; tells captures of a running turn apart.
         self.applied = 0
@@ -85,13 +86,23 @@ class Actor:
         self._delta = dict(self.run.records())
 
     async def claim(self, arrived: TurnArrived) -> None:
-        """Save the turn's input. Raises what the store raises; then nothing has run."""
+        """Save the turn's input. Raises what the store raises; then nothing has run.
+
+        Cancelled, it waits for the commit on its way; `claimed` tells what became of it.
+        """
         self._apply(transition(self.graph, self.run, [arrived]))
+        saving = asyncio.get_running_loop().create_task(self._flush())
         try:
-            await self._flush()
+            await asyncio.shield(saving)
+        except asyncio.CancelledError:
+            await asyncio.wait([saving], timeout=CANCEL_SECONDS)
+            self.claimed = saving.done() and not saving.cancelled() and saving.exception() is None
+            self.ended = not self.claimed
+            raise
         except BaseException:  # whatever the store did, also where only its answer was lost: nobody drives the run
             self.ended = True
             raise
+        self.claimed = True
 
     def start(self) -> asyncio.Task[None]:
         """Drive the run in a task of its own."""

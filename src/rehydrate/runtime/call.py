@@ -69,6 +69,8 @@ class Call:
     fork: bool = False
     takeover: bool = False
     store: CheckpointStorage | None = None
+    #: Names of arguments that a conversation filled in; they are no part of the caller's request.
+    supplied: frozenset[str] = frozenset()
 
     @property
     def row(self) -> Row:
@@ -103,6 +105,11 @@ class Call:
             check_id(self.idempotency_key, "idempotency key")
         self._check_choices()
         self._check_store(row)
+        if row is Row.CONTINUE and self.idempotency_key is not None:
+            raise WrongCallError(
+                "idempotency_key was given for a continuation, which brings no input.",
+                "Leave it out: a continuation may be repeated as it is.",
+            )
         if row not in POLICY_ROWS and (self.on_pending not in (None, "keep") or self.on_unfinished != "finish"):
             raise WrongCallError(
                 f"on_pending and on_unfinished mean nothing for a call with {row.value} only.",
@@ -166,6 +173,12 @@ class Call:
         return None if self.is_latest or self.checkpoint is None else str(self.checkpoint)
 
 
+def check_given(checkpoint: CheckpointArgument) -> None:
+    """Refuse to resume nothing: that would start a new run."""
+    if checkpoint is None:
+        raise WrongCallError("resume was given no checkpoint.", 'Pass an id, a checkpoint, a result, or "latest".')
+
+
 @dataclass(frozen=True)
 class SealedCall:
     """A call's input in bytes, and the digest by which the same call again is known. The message is not yet checked."""
@@ -188,7 +201,7 @@ def seal_call(call: Call, codec: ValueCodec, graph: Definition) -> SealedCall:
         facts.append((f"run_args {run_args.type}", run_args.data))
     facts += [(f"answer {request_id} {value.type}", value.data) for request_id, value in answers]
     facts += [
-        ("run_id", (call.run_id or "").encode()),
+        ("run_id", b"" if "run_id" in call.supplied else (call.run_id or "").encode()),
         ("on_pending", (call.on_pending or "").encode()),
         ("on_unfinished", call.on_unfinished.encode()),
         ("fork", b"1" if call.fork else b""),

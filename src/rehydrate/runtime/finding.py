@@ -63,7 +63,7 @@ class Finder:
         row = await store.find_turn(self.graph.name, key)
         if row is None:
             return None
-        base = self.call.base
+        base = None if "checkpoint" in self.call.supplied else self.call.base
         if row.digest != self.sealed.digest or (base is not None and row.base != base):
             raise IdempotencyKeyError(key, row.run_id)
         if row.status in RESTING:
@@ -72,7 +72,8 @@ class Finder:
         found = Found(restored(stored), stored.head, same=True)
         turn = turn_of(found.checkpoint.records)
         if turn is None or turn.number != row.number or stored.header.status in RESTING:
-            return await self._recorded(store, row)
+            # The end of the turn wrote its row, too: after the head was seen at rest it is the final one.
+            return await self._recorded(store, await store.find_turn(self.graph.name, key) or row)
         return found
 
     async def _recorded(self, store: CheckpointStorage, row: TurnRow) -> Found:

@@ -46,6 +46,13 @@ class Position:
             return self._known()
         return self.turn.result().checkpoint if self.turn.has_ended() else None
 
+    def took(self, turn: Turn) -> None:
+        """Stand where a turn will leave the run; a recorded one that was given back may lie far behind its head."""
+        if not turn.opened.replayed:
+            self.turn = turn
+        elif self.turn is None:
+            self._run_id, self._given = turn.opened.run_id, None
+
     def restore(self, checkpoint: WorkflowCheckpoint) -> None:
         """Stand at a checkpoint, whatever was before."""
         self.turn, self._given = None, checkpoint

@@ -112,13 +112,15 @@ class Runner:
         return await turn.finish()
 
     async def _begin(self, message: object, options: CallOptions, *, streaming: bool) -> Turn:
-        call = self._call(message, await self._position.supply(options, self.checkpoint_storage))
+        filled = await self._position.supply(options, self.checkpoint_storage)
+        supplied = frozenset(name for name in ("run_id", "checkpoint") if filled.get(name) is not options.get(name))
+        call = self._call(message, filled, supplied)
         turn = await begin(self.program, call, streaming=streaming)
-        self._position.turn = turn
+        self._position.took(turn)
         turn.start()
         return turn
 
-    def _call(self, message: object, options: CallOptions) -> Call:
+    def _call(self, message: object, options: CallOptions, supplied: frozenset[str]) -> Call:
         return Call(
             message=message,
             run_id=options.get("run_id"),
@@ -133,6 +135,7 @@ class Runner:
             fork=options.get("fork", False),
             takeover=options.get("takeover", False),
             store=self.checkpoint_storage,
+            supplied=supplied,
         )
 
     async def capture_checkpoint_object(self, in_flight: bool = False) -> WorkflowCheckpoint:

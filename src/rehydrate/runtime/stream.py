@@ -14,6 +14,7 @@ from rehydrate.engine.run import birth_of
 from rehydrate.errors import StreamStateError
 from rehydrate.model.events import Event
 
+from .actor import CANCEL_SECONDS
 from .requests import Responses, check_answers, collect
 from .result import WorkflowRunResult
 from .turn import Turn
@@ -35,9 +36,13 @@ class RunStream:
         if turn is not None:
             return turn
         if self._opening is None:
-            self._opening = asyncio.ensure_future(self._begin())
-        turn = await asyncio.shield(self._opening)
-        self._turn = turn
+            self._opening = asyncio.ensure_future(self._open())
+            self._opening.add_done_callback(_take_note)
+        return await asyncio.shield(self._opening)
+
+    async def _open(self) -> Turn:
+        """Begin the turn and hold it, also where nobody waits for it any more: then the collector cancels it."""
+        self._turn = turn = await self._begin()
         return turn
 
     def __aiter__(self) -> RunStream:
@@ -54,9 +59,20 @@ class RunStream:
 
     async def result(self) -> WorkflowRunResult:
         """Read the rest away and return the result; raises `RunFailedError` as a call does."""
-        turn = await self._begun()
+        try:
+            turn = await self._begun()
+        except asyncio.CancelledError:
+            await self._stop_opening()
+            raise
         turn.channel.ignore()
         return await turn.finish()
+
+    async def _stop_opening(self) -> None:
+        """Wait for a claim on its way and cancel the turn that it began."""
+        if self._opening is not None:
+            await asyncio.wait([self._opening], timeout=CANCEL_SECONDS)
+        if self._turn is not None:
+            await self._turn.stop()
 
     async def answer(self, responses: Responses) -> None:
         """Give answers to the running turn; returns once they are saved. Raises an `AnswerError`, or
@@ -105,3 +121,9 @@ class RunStream:
         turn = getattr(self, "_turn", None)
         if turn is not None:
             turn.abandon()
+
+
+def _take_note(opening: asyncio.Task[Turn]) -> None:
+    """Look at an opening's error, which whoever awaits the stream gets."""
+    if not opening.cancelled():
+        opening.exception()

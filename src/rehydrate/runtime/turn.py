@@ -85,29 +85,38 @@ class Turn:
     async def finish(self) -> WorkflowRunResult:
         """Wait for the end. Raises `RunFailedError`, a store's error, or `CancelledError` once `CANCELLED` is saved."""
         if self._task is None or self.actor is None:
-            return self.result()
+            return self.outcome()
         try:
             await asyncio.shield(self._task)
         except asyncio.CancelledError:
-            self.actor.cancel()
-            await asyncio.wait([self._task], timeout=CANCEL_SECONDS)
-            self._task.cancel()
+            await self.stop()
             raise
         return self.outcome()
+
+    async def stop(self) -> None:
+        """Cancel the run and wait until that is saved, for some seconds at most."""
+        if self._task is None or self.actor is None:
+            return
+        self.channel.ignore()
+        self.actor.cancel()
+        await asyncio.wait([self._task], timeout=CANCEL_SECONDS)
+        self._task.cancel()
 
     def outcome(self) -> WorkflowRunResult:
         """Return the result of a turn that has ended; raises `RunFailedError` where it failed."""
         result = self.result()
-        if result.status is not Status.FAILED or self.actor is None:
+        if result.status is not Status.FAILED:
             return result
-        places = reading.failures(self.actor.run, self.program.graph, reading.scopes(self.actor.run))
+        run = result.checkpoint.records
+        places = reading.failures(run, self.program.graph, reading.scopes(run))
+        causes = self.actor.causes if self.actor is not None else {}
         first = places[0]
         where = f"{first.path}/{first.executor}" if first.path else first.executor or "the root"
         reason = f"{first.failure.type}: {first.failure.text}"
         if len(places) > 1:
             others = ", ".join(f"{p.path}/{p.name}".lstrip("/") for p in places[1:4])
             reason += f" (and {len(places) - 1} more: {others})"
-        cause = self.actor.causes.get((first.path, first.name)) or engine_error(first)
+        cause = causes.get((first.path, first.name)) or engine_error(first)
         raise RunFailedError(result.run_id, where, reason, result) from cause
 
     def result(self) -> WorkflowRunResult:
@@ -152,9 +161,16 @@ async def _claim(program: Program, call: Call, opened: Opened, *, streaming: boo
         return turn
     actor = make_actor(program, call, opened, channel)
     kept = _kept_requests(opened)
-    await actor.claim(opened.arrived)
+    turn = Turn(program, opened, actor, channel)
+    try:
+        await actor.claim(opened.arrived)
+    except asyncio.CancelledError:
+        if actor.claimed:
+            turn.start()
+            await turn.stop()
+        raise
     _warn(opened, kept)
-    return Turn(program, opened, actor, channel)
+    return turn
 
 
 def make_actor(program: Program, call: Call, opened: Opened, channel: Channel) -> Actor:

@@ -17,7 +17,7 @@ _CHECK_BYTES: Final = 8
 _Row = TypeVar("_Row", bound=msgspec.Struct)
 
 
-class Written(msgspec.Struct, frozen=True, array_like=True):
+class Written(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """A checkpoint's row: its header, and the numbers of the records that its commit wrote, `first` to `end - 1`."""
 
     header: Header

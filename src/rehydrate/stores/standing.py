@@ -13,7 +13,7 @@ from rehydrate.errors import CommitConflictError, WrongCallError
 from rehydrate.model.checkpoint import Commit
 
 
-class Standing(msgspec.Struct, frozen=True, array_like=True):
+class Standing(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """A run's head and owner. `lease_end` is on the store's clock, in seconds since the epoch."""
 
     run_id: str

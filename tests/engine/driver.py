@@ -1,0 +1,247 @@
+"""A synchronous driver of the engine: made-up handlers over random graphs, finished in any order and in any batches.
+
+No event loop, no store, no codec of values: a handler's effects are a pure function of what it was given and reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from random import Random
+from zlib import crc32
+
+import msgspec
+
+from rehydrate.codecs.records import decode_record, encode_record
+from rehydrate.engine.commands import Commit, EndRun, MergeState, Publish, RouteAgain, StartInvocation
+from rehydrate.engine.inputs import Answer, Input, InvocationBroken, InvocationFinished, StateMerged, TurnArrived
+from rehydrate.engine.invariants import check_run
+from rehydrate.engine.reading import open_requests
+from rehydrate.engine.run import COUNTED, Run
+from rehydrate.engine.transition import Step, transition
+from rehydrate.graph.definition import Definition
+from rehydrate.ids import scope_of, slot
+from rehydrate.model.checkpoint import Status
+from rehydrate.model.effects import Ask, Effect, Failure, Output, Route, Send, SetState, UpdateState
+from rehydrate.model.events import Event
+from rehydrate.model.records import DoneRecord, Key, Payload, RunRecord
+from rehydrate.model.sealed import Items, Listed, Sealed
+
+Records = list[tuple[Key, bytes]]
+
+
+def mix(*parts: object) -> int:
+    """Digest values into a number."""
+    return crc32(repr(parts).encode())
+
+
+def sealed(mark: int, fuel: int) -> Sealed:
+    """A message; its fuel bounds all work that descends from it."""
+    return Sealed("Item", b"%d %d" % (mark, fuel))
+
+
+def marks_of(payload: Payload) -> list[tuple[int, int]]:
+    """Mark and fuel of a message, or of each message in the list of a join."""
+    items = payload.items if isinstance(payload, Listed) else (payload,)
+    pairs = [item.data.split() for item in items]
+    return [(int(mark), int(fuel)) for mark, fuel in pairs]
+
+
+def encoded(run: Run) -> Records:
+    """All records of a run as bytes, in the order of its tables."""
+    return [(key, encode_record(record)) for key, record in run.records()]
+
+
+def reloaded(records: Records, random: Random | None = None) -> Run:
+    """A run from bytes, its records in any order: a store promises none."""
+    shuffled = list(records)
+    if random is not None:
+        random.shuffle(shuffled)
+    return Run((key, decode_record(key[1], data)) for key, data in shuffled)
+
+
+class Hands:
+    """What handlers, conditions and reducers do. `stormy`: some handlers and conditions raise."""
+
+    def __init__(self, graph: Definition, *, stormy: bool = False) -> None:
+        self.graph = graph
+        self.stormy = stormy
+
+    def graph_at(self, path: str) -> Definition:
+        """The definition that a scope runs."""
+        if not path:
+            return self.graph
+        parent, segment = slot(path)
+        return self.graph_at(parent).children[scope_of(segment)[0]]
+
+    def finish(self, run: Run, start: StartInvocation) -> Input:
+        """Handle a message."""
+        delivery = start.delivery
+        given = [pair for payload in start.payloads for pair in marks_of(payload)]
+        seen = [encode_record(record) for record in (run.get(start.path, "state", "sum"),) if record]
+        mark = mix(delivery.executor, given, seen)
+        if self.stormy and mark % 9 == 0:
+            failure = Failure("handler", "StormError", str(mark))
+            return InvocationBroken(start.path, delivery.executor, delivery.activation, failure)
+        effects = self._effects(start, mark, sum(fuel for _, fuel in given) - 1)
+        return self._routed(start.path, delivery.executor, delivery.activation, effects)
+
+    def route(self, run: Run, command: RouteAgain) -> Input:
+        """Ask the conditions again."""
+        delivery = command.delivery
+        done = run.get(command.path, "unrouted", f"{delivery.executor}#{delivery.activation}")
+        assert isinstance(done, DoneRecord)
+        return self._routed(command.path, delivery.executor, delivery.activation, done.effects)
+
+    def merge(self, command: MergeState) -> Input:
+        """Call the reducers."""
+        values = {
+            item.key: sealed(mix(item.base and item.base.value, item.values) % 1000, 0)
+            for item in command.contributions
+        }
+        return StateMerged(command.path, values)
+
+    def _effects(self, start: StartInvocation, mark: int, fuel: int) -> tuple[Effect, ...]:
+        delivery = start.delivery
+        effects: list[Effect] = []
+        share = max(0, fuel) // 4
+        for number in range(mark % 3 if self._edges(start.path, delivery.executor) else 0):
+            effects.append(Send(sealed(mix(mark, number), share), None))
+        if mark % 4 == 0 or not effects:
+            effects.append(Output(sealed(mix(mark, "out"), share), None))
+        if share and (mark >> 4) % 4 == 0:
+            effects.append(Ask(0, sealed(mix(mark, "asked"), share), "int", "on_answer"))
+        if (mark >> 6) % 2:
+            effects.append(SetState(f"own_{delivery.executor}_plain", sealed(mark, 0)))
+            effects.append(UpdateState("sum", sealed(mark % 10, 0)))
+        if (mark >> 7) % 3 == 0:
+            effects.append(UpdateState("log", Items(b"\x01", 1)))
+        if (mark >> 8) % 5 == 0:
+            effects.append(UpdateState("bag", Items(b"\x01\x02", 2)))
+        return tuple(effects)
+
+    def _routed(self, path: str, executor: str, activation: int, effects: Sequence[Effect]) -> Input:
+        """Decide where each message goes; in a storm some conditions raise, and that one and the rest stay undecided."""
+        routed: list[Effect] = list(effects)
+        for index, effect in enumerate(routed):
+            if not isinstance(effect, Send | Output) or effect.routes is not None:
+                continue
+            if self.stormy and mix(effect.value) % 13 == 0:
+                failure = Failure("routing", "PredicateError", "storm")
+                return InvocationFinished(path, executor, activation, tuple(routed), failure=failure)
+            edges = self._edges(path, executor) if isinstance(effect, Send) else self._beyond(path)
+            routes = tuple(route for route in edges if mix(effect.value, route) % 5)
+            routed[index] = msgspec.structs.replace(effect, routes=routes)
+        return InvocationFinished(path, executor, activation, tuple(routed), instance=sealed(mix(effects), 0))
+
+    def _edges(self, path: str, executor: str) -> list[Route]:
+        return [Route(edge.index, edge.target) for edge in self.graph_at(path).edges if edge.source == executor]
+
+    def _beyond(self, path: str) -> list[Route]:
+        while path:
+            path, segment = slot(path)
+            edges = self._edges(path, scope_of(segment)[0])
+            if edges:
+                return edges
+        return []
+
+
+class Driver:
+    """One run in memory. Every transition is checked: pure, repeatable, valid, and made of records that can be stored."""
+
+    def __init__(self, hands: Hands, run: Run | None = None) -> None:
+        self.hands = hands
+        self.run = run or Run()
+        self.waiting: list[Callable[[], Input]] = []
+        self.events: list[Event] = []
+        self.commits = 0
+        self.ended: EndRun | None = None
+
+    def take(self, *inputs: Input) -> Step:
+        """Make one transition real and note what follows from it."""
+        before = encoded(self.run)
+        step = transition(self.hands.graph, self.run, inputs)
+        assert transition(self.hands.graph, self.run, inputs) == step
+        assert encoded(self.run) == before
+        for key, record in step.delta.items():
+            assert record is None or decode_record(key[1], encode_record(record)) == record
+        self.run.apply(step.delta)
+        assert check_run(self.run) == []
+        assert self.run.totals == {kind: len([1 for key, _ in self.run.records() if key[1] == kind]) for kind in COUNTED}
+        for command in step.commands:
+            self._obey(command)
+        return step
+
+    def _obey(self, command: object) -> None:
+        hands, run = self.hands, self.run
+        match command:
+            case StartInvocation():
+                self.waiting.append(lambda: hands.finish(run, command))
+            case RouteAgain():
+                self.waiting.append(lambda: hands.route(run, command))
+            case MergeState():
+                self.waiting.append(lambda: hands.merge(command))
+            case Publish():
+                self.events += command.events
+            case Commit():
+                self.commits += 1
+            case EndRun():
+                self.ended = command
+
+    def begin(self, arrived: TurnArrived) -> None:
+        """Claim a turn or a continuation; whatever ran before is gone with its process."""
+        self.waiting.clear()
+        self.ended = None
+        self.take(arrived)
+
+    def rest(self, random: Random, batch: int = 1) -> Status:
+        """Let what waits finish in any order, so many at a time, until the run rests."""
+        while self.ended is None:
+            assert self.waiting, "nothing runs, and the run has not ended"
+            self.take(*self.some(random, batch))
+        assert self.waiting == []
+        return self.ended.status
+
+    def some(self, random: Random, batch: int) -> list[Input]:
+        """Finish some of what waits."""
+        random.shuffle(self.waiting)
+        chosen, self.waiting = self.waiting[:batch], self.waiting[batch:]
+        return [finish() for finish in chosen]
+
+    def answers(self) -> tuple[Answer, ...]:
+        """An answer to every open request."""
+        return tuple(
+            Answer(opened.path, opened.name, sealed(mix("answer", opened.record.data.data), 2))
+            for opened in open_requests(self.run)
+        )
+
+
+def first_turn(fuel: int) -> TurnArrived:
+    """The input that starts a run."""
+    record = RunRecord("birth", "root", 1, "signature")
+    return TurnArrived(message=sealed(1, fuel), base=None, digest="first", new_run=record, signature="signature")
+
+
+def answering(driver: Driver) -> TurnArrived:
+    """A turn that answers everything."""
+    return TurnArrived(answers=driver.answers(), base="before", digest="answers")
+
+
+def continuing(*, interrupted: bool, limit_anew: bool = False) -> TurnArrived:
+    """A call without new input."""
+    return TurnArrived(
+        base="before", digest="continue", continuation=True, interrupted=interrupted, limit_anew=limit_anew
+    )
+
+
+def run_to_the_end(driver: Driver, random: Random, *, fuel: int, batch: int = 1) -> list[Status]:
+    """Start a run and answer at each pause until nothing is open; a stopped one is continued in fair weather."""
+    driver.begin(first_turn(fuel))
+    found = [driver.rest(random, batch)]
+    while found[-1] is not Status.IDLE and len(found) < 20:
+        if found[-1] is Status.IDLE_WITH_PENDING_REQUESTS:
+            driver.begin(answering(driver))
+        else:
+            driver.hands.stormy = False
+            driver.begin(continuing(interrupted=False, limit_anew=found[-1] is Status.LIMIT_REACHED))
+        found.append(driver.rest(random, batch))
+    return found

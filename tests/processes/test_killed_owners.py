@@ -1,0 +1,149 @@
+"""Cases 55 and 56: a killed process owns nothing any more, and the same call again goes on where it died (section 5).
+
+Stores of these tests have a clock that stands still, so no lease ever ends: what goes on goes on at once.
+"""
+
+import asyncio
+import itertools
+from collections import Counter
+
+import pytest
+
+from rehydrate import SqliteCheckpointStorage, Status
+from tests.processes.races import RACES, Course, filled, outcome
+
+FROZEN = {"now": 1_000_000.0}
+
+
+def heads(course: Course) -> dict[str, tuple[str, Status, bool]]:
+    """Return each run's head: its id, its status, and whether its owner is alive."""
+
+    async def read() -> dict[str, tuple[str, Status, bool]]:
+        async with SqliteCheckpointStorage(course.file) as store:
+            found = [await store.head(header.run_id) for header in await store.runs(limit=1000)]
+        return {head.header.run_id: (head.header.checkpoint_id, head.header.status, head.alive) for head in found}
+
+    return asyncio.run(read())
+
+
+def dies(course: Course, told: dict[str, object]) -> bool:
+    """Make a call in `a` and tell whether that dies of it; then another process has its place."""
+    course.callers["a"].send(told)
+    try:
+        course.callers["a"].receive()
+    except EOFError:
+        assert course.callers["a"].wait() == -9
+        course.add("a")
+        return True
+    return False
+
+
+@pytest.fixture
+def course(nursery, tmp_path):
+    """Two processes, `a` and `b`, that use one file."""
+    found = Course(nursery, tmp_path, ["a", "b"], **FROZEN)
+    yield found
+    found.close()
+
+
+@pytest.mark.parametrize("kind", RACES)
+def test_case_55_a_run_that_is_being_executed_is_not_stolen_and_goes_on_when_its_process_is_killed(course, kind):
+    """The same call is refused while the process lives, and is made by another one as soon as it is killed."""
+    race = RACES[kind]
+    words = course.prepare({"run": race})["run"]
+    call = filled(race.call, name="a", **words)
+    entries = race.ran.split()
+    course.callers["a"].send({"call": call, "holds": [entries[0]]})
+    assert course.callers["a"].receive() == {"holds": entries[0], "run_id": "run"}
+    other = {"call": {"message": "c", "checkpoint": "latest", "run_id": "run"}}
+    assert outcome(course.ask("b", other)) == "RunBusyError"
+    assert outcome(course.ask("b", {"call": call})) in {"TurnInProgressError", "RunBusyError"}
+    assert course.entries() == [f"run a {entries[0]}"]
+    course.callers["a"].kill()
+    course.add("a")
+    result = course.ask("b", {"call": call})
+    assert result["outputs"] == filled(race.outputs, name="a", **words)
+    assert sorted(course.entries()) == sorted(f"run b {entry}" for entry in entries)
+
+
+def test_case_55_a_new_message_goes_on_at_once_after_a_process_was_killed(course):
+    """`"latest"` with another message finishes first what the killed process left."""
+    course.callers["a"].send({"call": {"message": "a", "run_id": "run"}, "holds": ["clerk"]})
+    assert course.callers["a"].receive()["holds"] == "clerk"
+    course.callers["a"].kill()
+    course.add("a")
+    result = course.ask("b", {"call": {"message": "b", "run_id": "run", "checkpoint": "latest"}})
+    assert (result["outputs"], result["turn"]) == (["1 of 1: a", "2 of 2: b"], 2)
+
+
+def test_all_runs_of_a_killed_process_go_on_at_once(course):
+    """A process dies while it drives forty runs; another one finishes all of them, each as itself."""
+    names = [f"r{number}" for number in range(40)]
+    calls = [{"message": f"order {name}", "run_id": name} for name in names]
+    course.callers["a"].send({"call": calls, "holds": ["clerk"]})
+    assert sorted(course.callers["a"].receive()["run_id"] for _ in names) == sorted(names)
+    assert all(alive for _, _, alive in heads(course).values())
+    course.callers["a"].kill()
+    course.add("a")
+    assert [alive for _, _, alive in heads(course).values()] == [False] * 40
+    results = course.ask("b", {"call": [{"run_id": name, "checkpoint": "latest"} for name in names]})
+    assert [result["outputs"] for result in results] == [[f"1 of 1: order {name}"] for name in names]
+    assert sorted(course.entries()) == sorted(
+        f"{name} {entry}" for name in names for entry in ("a take", "a clerk", "b clerk", "b ship")
+    )
+
+
+@pytest.mark.parametrize("kind", RACES)
+def test_case_56_a_process_that_dies_right_after_the_claim_loses_neither_input_nor_answers(course, kind):
+    """Nothing has run; the same call again is that turn, its input is applied once, and its answers are."""
+    race = RACES[kind]
+    words = course.prepare({"run": race})["run"]
+    call = filled(race.call, name="a", **words)
+    assert dies(course, {"call": call, "dies_after": 0})
+    assert course.entries() == []
+    result = course.ask("b", {"call": call})
+    assert (result["outputs"], result["replayed"]) == (filled(race.outputs, name="a", **words), False)
+    assert result["turn"] == (1 if race.left in {"", "failed"} else 2)
+    assert sorted(course.entries()) == sorted(f"run b {entry}" for entry in race.ran.split())
+
+
+def die_around_each_commit(course: Course, kind: str, beside: int) -> int:
+    """Let `a` die before and after each commit of a call and `b` repeat it; return the number of commits.
+
+    `beside` is how many executors may be running beside the one that was just saved.
+    """
+    race = RACES[kind]
+    for number, moment in itertools.product(itertools.count(), ("dies_before", "dies_after")):
+        run_id = f"{moment} {number}"
+        words = course.prepare({run_id: race})[run_id]
+        before = heads(course).get(run_id)
+        call = filled(race.call, name="a", **words)
+        if not dies(course, {"call": call, moment: number}):
+            return number
+        after = heads(course).get(run_id)
+        if run_id == "dies_before 0":
+            assert after == before
+        result = course.ask("b", {"call": call})
+        if after is not None and after != before and after[1] is Status.IDLE:
+            # It died after its last commit, so the turn had ended well.
+            assert {outcome(result)} <= (race.late or {"ran"})
+            result = course.ask("b", {"call": {"run_id": run_id, "checkpoint": "latest"}})
+        assert result["outputs"] == filled(race.outputs, name="a", **words)
+        ran = Counter(entry.split()[-1] for entry in course.entries())
+        again = ran - Counter(race.ran.split())
+        assert ran - again == Counter(race.ran.split())
+        assert again.total() <= beside + (moment == "dies_before")
+    raise AssertionError
+
+
+@pytest.mark.parametrize(("kind", "beside"), [("an answer and a message", 1), ("one new run", 0)])
+def test_a_process_that_dies_around_any_commit_loses_nothing_and_repeats_nothing_that_was_saved(course, kind, beside):
+    """P4: dead before or after each commit of a call, the same call again gives what the undisturbed one gives."""
+    assert die_around_each_commit(course, kind, beside) >= 5
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("kind", [kind for kind in RACES if kind not in {"an answer and a message", "one new run"}])
+def test_a_process_that_dies_around_any_commit_of_any_call_loses_nothing(course, kind):
+    """The long form: the same for each other kind of call."""
+    assert die_around_each_commit(course, kind, beside=0) >= 2
