@@ -152,9 +152,12 @@ class Course:
         self.callers[name] = self._nursery.child("caller", told, self._ready, *descriptors)
 
     def close(self) -> None:
+        """Let all callers end by themselves."""
         for caller in self.callers.values():
-            if not caller.gone:
-                caller.end()
+            caller.end()
+        self.leave()
+
+    def leave(self) -> None:
         os.close(self._ready)
         os.close(self._go)
 

@@ -10,16 +10,17 @@ from collections import Counter
 import pytest
 
 from rehydrate import SqliteCheckpointStorage, Status
+from rehydrate.testing.store_contract import ManualClock
 from tests.processes.races import RACES, Course, filled, outcome
 
-FROZEN = {"now": 1_000_000.0}
+NOW = 1_000_000.0
 
 
 def heads(course: Course) -> dict[str, tuple[str, Status, bool]]:
     """Return each run's head: its id, its status, and whether its owner is alive."""
 
     async def read() -> dict[str, tuple[str, Status, bool]]:
-        async with SqliteCheckpointStorage(course.file) as store:
+        async with SqliteCheckpointStorage(course.file, clock=ManualClock(NOW)) as store:
             found = [await store.head(header.run_id) for header in await store.runs(limit=1000)]
         return {head.header.run_id: (head.header.checkpoint_id, head.header.status, head.alive) for head in found}
 
@@ -41,9 +42,9 @@ def dies(course: Course, told: dict[str, object]) -> bool:
 @pytest.fixture
 def course(nursery, tmp_path):
     """Two processes, `a` and `b`, that use one file."""
-    found = Course(nursery, tmp_path, ["a", "b"], **FROZEN)
+    found = Course(nursery, tmp_path, ["a", "b"], now=NOW)
     yield found
-    found.close()
+    found.leave()
 
 
 @pytest.mark.parametrize("kind", RACES)
@@ -58,7 +59,7 @@ def test_case_55_a_run_that_is_being_executed_is_not_stolen_and_goes_on_when_its
     other = {"call": {"message": "c", "checkpoint": "latest", "run_id": "run"}}
     assert outcome(course.ask("b", other)) == "RunBusyError"
     assert outcome(course.ask("b", {"call": call})) in {"TurnInProgressError", "RunBusyError"}
-    assert course.entries() == [f"run a {entries[0]}"]
+    assert {entry.split()[1] for entry in course.entries()} == {"a"}
     course.callers["a"].kill()
     course.add("a")
     result = course.ask("b", {"call": call})

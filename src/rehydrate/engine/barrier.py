@@ -49,7 +49,9 @@ def ready(change: Change, path: str) -> bool:
     """Tell whether a scope's superstep is over: all invocations finished, no failure, no scope in it busy or stuck."""
     draft = change.draft
     plan = plan_of(change, path)
-    if plan is None or draft.count(path, "done") != plan.invocations or draft.count(path, "step"):
+    if plan is None or draft.count(path, "done") != plan.invocations:
+        return False
+    if draft.has(path, "step") and draft.count(path, "step"):
         return False
     if draft.totals["limit"] and draft.get(path, "limit", "") is not None:
         return False

@@ -17,7 +17,7 @@ Delta: TypeAlias = Mapping[Key, Record | None]
 Place: TypeAlias = tuple[str, str]
 _EMPTY: Final[Mapping[str, Record]] = MappingProxyType({})
 #: Kinds of which a run keeps the total over all scopes.
-COUNTED: Final = frozenset({"failure", "limit", "request", "attempt", "unrouted", "join", "inbox", "scope"})
+COUNTED: Final = frozenset({"failure", "limit", "request", "attempt", "unrouted", "join", "inbox"})
 
 
 class Run:

@@ -57,8 +57,9 @@ def open_step(change: Change, path: str, scope: ScopeRecord, arrivals: list[Arri
     limit = change.graph_at(path).max_supersteps
     number = scope.superstep + 1
     parent, segment = slot(path)
-    draft.put(parent, "step", segment, StepRecord(number, *_number(change, path, arrivals)))
-    change.plans.pop(path, None)
+    step = StepRecord(number, *_number(change, path, arrivals))
+    draft.put(parent, "step", segment, step)
+    change.plans[path] = draft.run.memo[(parent, segment)] = Plan(step, change.graph_at(path).children)
     held = used >= limit
     draft.put(
         parent,

@@ -137,7 +137,7 @@ def _cancelled(change: Change) -> Step:
 def _end(change: Change) -> None:
     """End the turn where nothing in the run can go on without the outside."""
     draft = change.draft
-    if draft.step("") is None:
+    if "" not in change.plans and draft.step("") is None:
         _rest(change, resting_status(draft), ())
         return
     stopped = draft.totals["failure"] or draft.totals["limit"]
