@@ -7,7 +7,7 @@ import msgspec
 
 from rehydrate import CheckpointStorage, InMemoryCheckpointStorage, SqliteCheckpointStorage
 from rehydrate.errors import CheckpointCorruptError
-from rehydrate.model.checkpoint import Commit, Head, Put, TurnRow
+from rehydrate.model.checkpoint import CheckpointRef, Commit, Head, Put, Stored, TurnRow
 from tests.call.desk import Gate
 
 
@@ -27,6 +27,8 @@ class Breakable:
     commit_gate: Gate
     #: Where the first that has looked a key up waits.
     turn_gate: Gate | None = None
+    #: Where the first that has loaded a checkpoint waits.
+    load_gate: Gate | None = None
 
     async def commit(self, commit: Commit) -> None:
         if self.saves_left is not None:
@@ -37,6 +39,12 @@ class Breakable:
         await self._pass("before")
         await super().commit(damaged(commit) if self.rotten else commit)
         await self._pass("after")
+
+    async def load(self, ref: CheckpointRef) -> Stored | None:
+        found = await super().load(ref)
+        if self.load_gate is not None:
+            await self.load_gate.wait()
+        return found
 
     async def find_turn(self, workflow: str, key: str) -> TurnRow | None:
         found = await super().find_turn(workflow, key)

@@ -112,8 +112,9 @@ CLAIMS = {
 }
 
 
+@pytest.mark.parametrize("late_at", ["its claim", "its load"])
 @pytest.mark.parametrize("name", CLAIMS)
-def test_who_loses_the_claim_is_told_who_has_the_run(world, store, name):
+def test_who_loses_the_claim_is_told_who_has_the_run(world, store, name, late_at):
     """Both found the run free; the one whose claim comes second gets the error of a call that came after."""
     workflow = desk(world, store)
     paused = run(workflow.run(Note("a?"), run_id="r"))
@@ -125,13 +126,17 @@ def test_who_loses_the_claim_is_told_who_has_the_run(world, store, name):
         arguments["responses"] = [paused.pending_requests[0].answer(True)]
 
     async def scenario():
-        store.gated_commit, store.gate_place, store.commit_gate = 1, "before", Gate()
+        gate = Gate()
+        if late_at == "its load" and name != "the same first message":
+            store.load_gate = gate
+        else:
+            store.gated_commit, store.gate_place, store.commit_gate = 1, "before", gate
         late = asyncio.create_task(workflow.run(first, **arguments))
-        await store.commit_gate.entered.wait()
+        await gate.entered.wait()
         held = world.gates["clerk a? yes" if second is None else "clerk c"] = Gate()
         running = asyncio.create_task(workflow.run(second, **arguments))
         await held.entered.wait()
-        store.commit_gate.opened.set()
+        gate.opened.set()
         with pytest.raises(expected) as error:
             await late
         held.opened.set()
@@ -141,6 +146,7 @@ def test_who_loses_the_claim_is_told_who_has_the_run(world, store, name):
     assert found is expected
     assert result.outputs == [output]
     assert not any("b" in entry for entry in world.diary)
+    assert len(world.diary) == len(set(world.diary))
 
 
 def test_who_loses_the_claim_at_the_head_goes_on_after_the_turn_that_won(world, store):

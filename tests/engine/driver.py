@@ -103,12 +103,13 @@ class Hands:
     def _effects(self, start: StartInvocation, mark: int, fuel: int) -> tuple[Effect, ...]:
         delivery = start.delivery
         effects: list[Effect] = []
-        share = max(0, fuel) // 4
-        for number in range(mark % 3 if self._edges(start.path, delivery.executor) else 0):
+        width = len(self._edges(start.path, delivery.executor))
+        share = max(0, fuel) // (2 * width + 2)
+        for number in range(mark % 3 if width and fuel > 0 else 0):
             effects.append(Send(sealed(mix(mark, number), share), None))
         if mark % 4 == 0 or not effects:
             effects.append(Output(sealed(mix(mark, "out"), share), None))
-        if share and (mark >> 4) % 4 == 0:
+        if share and (mark >> 4) % 3 == 0:
             effects.append(Ask(0, sealed(mix(mark, "asked"), share), "int", "on_answer"))
         if (mark >> 6) % 2:
             effects.append(SetState(f"own_{delivery.executor}_plain", sealed(mark, 0)))

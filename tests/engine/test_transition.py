@@ -25,7 +25,7 @@ from tests.engine.driver import (
     sealed,
 )
 
-FUEL = 60
+FUEL = 200
 
 
 @cache

@@ -12,7 +12,7 @@ import msgspec
 
 from rehydrate.graph.definition import Definition
 from rehydrate.ids import join_slot, order_key, outer_id, request_name, scope_of, slot
-from rehydrate.model.effects import Ask, Effect, Failure, Output, Route, Send, SetState, UpdateState
+from rehydrate.model.effects import STATE_EFFECTS, Ask, Effect, Failure, Output, Route, Send, SetState, UpdateState
 from rehydrate.model.events import (
     MessageDropped,
     OutputYielded,
@@ -118,9 +118,9 @@ class Barrier:
 
     def _executors(self) -> list[str]:
         """Return the executors that have a part in this superstep, in canonical order."""
-        found = self.plan.chains.keys() | self.resting.keys() if self.resting else self.plan.chains.keys()
-        if len(found) == 1:
-            return list(found)
+        if not self.resting and len(self.plan.chains) == 1:
+            return list(self.plan.chains)
+        found = self.plan.chains.keys() | self.resting.keys()
         return sorted(found, key=self.graph.position.__getitem__)
 
     def _read(self, executors: list[str]) -> Writes:
@@ -133,7 +133,7 @@ class Barrier:
                 done = cast("DoneRecord", self.draft.get(self.path, "done", name))
                 finished.append((delivery, done))
                 for effect in done.effects:
-                    if isinstance(effect, SetState | UpdateState):
+                    if isinstance(effect, STATE_EFFECTS):
                         write = Write(executor, delivery.activation, effect)
                         writes.setdefault(effect.key, []).append(write)
         return writes

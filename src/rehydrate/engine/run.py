@@ -153,7 +153,10 @@ class Draft:
         over = self._over.get(place)
         if not over:
             return len(base)
-        return len(base) + sum((record is not None) - (name in base) for name, record in over.items())
+        count = len(base)
+        for name, record in over.items():
+            count += (record is not None) - (name in base)
+        return count
 
     def scope(self, path: str) -> ScopeRecord | None:
         """Return the record of a scope."""

@@ -47,6 +47,8 @@ Writes: TypeAlias = dict[str, list[Write]]
 def find_conflict(graph: Definition, writes: Writes) -> Conflict | None:
     """Return the first conflict, by key in order of writing."""
     for key, made in writes.items():
+        if len(made) == 1:
+            continue
         first = made[0]
         if all(write.executor == first.executor for write in made):
             continue

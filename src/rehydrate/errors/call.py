@@ -68,6 +68,24 @@ class MissingResourceError(CallError):
 
 
 @dataclass(eq=False, repr=False)
+class ResourceTypeError(CallError, TypeError):
+    """A resource has another type than the workflow declares."""
+
+    code: ClassVar[str] = "resource-type"
+    key: str
+    expected: str
+    given: str
+
+    def text(self) -> str:
+        """Name the resource and both types."""
+        return f"resource {self.key!r} is declared as {self.expected} and a {self.given} was given."
+
+    def action(self) -> str:
+        """Say what to do next."""
+        return f"Pass a {self.expected} as resources={{{self.key!r}: ...}}."
+
+
+@dataclass(eq=False, repr=False)
 class RunExistsError(CallError):
     """A run of this id exists and the call would start a new one."""
 

@@ -6,7 +6,7 @@ Effects are facts about one invocation; they become real at the barrier. Nothing
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import msgspec
 
@@ -69,6 +69,9 @@ class UpdateState(
 
 
 Effect: TypeAlias = Send | Output | Ask | SetState | UpdateState
+#: For `isinstance`, which takes a tuple three times as fast as a union.
+STATE_EFFECTS: Final = (SetState, UpdateState)
+ROUTED_EFFECTS: Final = (Send, Output)
 FailureKind: TypeAlias = Literal["handler", "conflict", "routing", "merge", "lost", "deadlock"]
 
 

@@ -17,9 +17,10 @@ from rehydrate.errors import (
     GraphChangedError,
     MessageTypeError,
     MissingResourceError,
+    ResourceTypeError,
 )
 from rehydrate.graph.definition import Definition
-from rehydrate.graph.hints import describe
+from rehydrate.graph.hints import describe, matches
 from rehydrate.graph.signature import differences
 from rehydrate.ids import scope_of, slot
 from rehydrate.model.records import InboxRecord, JoinRecord, RequestRecord, RunRecord, SignatureRecord, StepRecord
@@ -46,8 +47,8 @@ def check_resources(graph: Definition, given: Mapping[str, object]) -> None:
     if missing:
         raise MissingResourceError(tuple(missing), f" of workflow {graph.name!r}, which declares them")
     for key, kind in declared_resources(graph).items():
-        if isinstance(cast("object", kind), type) and not isinstance(given[key], kind):
-            raise MissingResourceError((key,), f" as a {kind.__name__} (it is a {type(given[key]).__name__})")
+        if not matches(given[key], kind):
+            raise ResourceTypeError(key, describe(kind), type(given[key]).__name__)
 
 
 def declared_resources(graph: Definition) -> dict[str, type]:

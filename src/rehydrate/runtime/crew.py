@@ -12,7 +12,7 @@ from typing import Final, cast
 from rehydrate.engine.commands import StartInvocation
 from rehydrate.engine.inputs import Input, InvocationFinished
 from rehydrate.graph.executor import Executor
-from rehydrate.model.effects import SetState, UpdateState
+from rehydrate.model.effects import STATE_EFFECTS
 from rehydrate.model.events import Event, ScopeEnded
 from rehydrate.model.records import DoneRecord
 from rehydrate.model.sealed import Sealed
@@ -42,7 +42,7 @@ class _Chain:
         if done.instance is not None:
             self.instance = done.instance
         for effect in done.effects:
-            if isinstance(effect, SetState | UpdateState):
+            if isinstance(effect, STATE_EFFECTS):
                 self.writes.setdefault(effect.key, []).append(effect)
 
 

@@ -16,7 +16,7 @@ from rehydrate.engine.run import Run
 from rehydrate.errors import EffectError, NoHandlerError, NotStorableError, PredicateError, SaveHookError
 from rehydrate.graph.executor import Executor, FunctionExecutor
 from rehydrate.graph.handlers import HandlerSpec, ResponseHandlerSpec
-from rehydrate.model.effects import Effect, Output, Send
+from rehydrate.model.effects import ROUTED_EFFECTS, Effect, Output, Send
 from rehydrate.model.records import DoneRecord, InstanceRecord, Payload
 from rehydrate.model.sealed import Listed, Sealed
 
@@ -132,7 +132,7 @@ def route_again(
     around: Surroundings, path: str, executor_id: str, done: DoneRecord
 ) -> tuple[tuple[Effect, ...], PredicateError | None]:
     """Decide what was left undecided by a condition that raised."""
-    messages = [around.codec.open(effect.value) for effect in done.effects if isinstance(effect, Send | Output)]
+    messages = [around.codec.open(effect.value) for effect in done.effects if isinstance(effect, ROUTED_EFFECTS)]
     return _route(around, path, executor_id, list(done.effects), messages)
 
 
@@ -144,7 +144,7 @@ def _route(
     own = outlets.at(outlets.graph_at(path), executor_id)
     rest = iter(messages)
     for index, effect in enumerate(effects):
-        if not isinstance(effect, Send | Output):
+        if not isinstance(effect, ROUTED_EFFECTS):
             continue
         message = next(rest)
         if effect.routes is not None:
