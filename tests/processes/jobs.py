@@ -31,6 +31,7 @@ class Fate:
         self.holds: list[str] = told.get("holds", [])
         self.faults: list[str] = told.get("faults", [])
         self.forks: list[str] = told.get("forks", [])
+        self.leaves: bool = told.get("leaves", False)
         self.meets_at: str = told.get("meets_at", "")
         self.dies_before: int = told.get("dies_before", -1)
         self.dies_after: int = told.get("dies_after", -1)
@@ -119,7 +120,7 @@ class Caller:
         os.write(self.journal, f"{ctx.run_id} {self.name} {entry}\n".encode())
         fate = self.fate
         if entry in fate.forks:
-            self.fork()
+            self.fork(ctx.run_id)
         if entry in fate.holds:
             self.line.send({"holds": entry, "run_id": ctx.run_id})
             if fate.released is None:
@@ -128,16 +129,25 @@ class Caller:
         if entry in fate.faults:
             raise Fault(entry)
 
-    def fork(self) -> None:
-        """Make a child in the middle of everything; with all objects of its parent it is a caller of its own."""
+    def fork(self, run_id: str) -> None:
+        """Make a child in the middle of everything; with all objects of its parent it is a caller of its own.
+
+        It says its id and listens; where it `leaves`, it makes a run of its own, says how that ended, and ends.
+        """
+        leaves = self.fate.leaves
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
         if os.fork():
             return
         self.name += "'s child"
         self.line = Line(socket.socket(fileno=self.second))
-        self.line.send(os.getpid())
+        self.fate = Fate({})
         try:
-            asyncio.run(self.listen())
+            if leaves:
+                own = {"message": f"child of {run_id}", "run_id": f"child of {run_id}"}
+                self.line.send(asyncio.run(self.outcome(own, tells=False)))
+            else:
+                self.line.send(os.getpid())
+                asyncio.run(self.listen())
         finally:
             os._exit(0)
 

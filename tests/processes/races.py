@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from rehydrate import SqliteCheckpointStorage, WorkflowContext, WorkflowRunResult
+from rehydrate import SqliteCheckpointStorage, Status, WorkflowContext, WorkflowRunResult
 from rehydrate.errors import RunFailedError
+from rehydrate.testing.store_contract import ManualClock
 from tests.processes.nursery import Child, Nursery
 from tests.processes.shop import Order, shop
 
@@ -208,6 +209,17 @@ class Course:
         run_id = words["run"]
         assert sorted(self.entries()) == sorted(f"{run_id} {winner} {entry}" for entry in race.ran.split())
         return result["checkpoint"]
+
+
+def heads(course: Course, now: float) -> dict[str, tuple[str, Status, bool]]:
+    """Return each run's head: its id, its status, and whether its owner is alive at a time."""
+
+    async def read() -> dict[str, tuple[str, Status, bool]]:
+        async with SqliteCheckpointStorage(course.file, clock=ManualClock(now)) as store:
+            found = [await store.head(header.run_id) for header in await store.runs(limit=1000)]
+        return {head.header.run_id: (head.header.checkpoint_id, head.header.status, head.alive) for head in found}
+
+    return asyncio.run(read())
 
 
 def outcome(reply: dict[str, object]) -> str:

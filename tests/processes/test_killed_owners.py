@@ -3,28 +3,15 @@
 Stores of these tests have a clock that stands still, so no lease ever ends: what goes on goes on at once.
 """
 
-import asyncio
 import itertools
 from collections import Counter
 
 import pytest
 
-from rehydrate import SqliteCheckpointStorage, Status
-from rehydrate.testing.store_contract import ManualClock
-from tests.processes.races import RACES, Course, filled, outcome
+from rehydrate import Status
+from tests.processes.races import RACES, Course, filled, heads, outcome
 
 NOW = 1_000_000.0
-
-
-def heads(course: Course) -> dict[str, tuple[str, Status, bool]]:
-    """Return each run's head: its id, its status, and whether its owner is alive."""
-
-    async def read() -> dict[str, tuple[str, Status, bool]]:
-        async with SqliteCheckpointStorage(course.file, clock=ManualClock(NOW)) as store:
-            found = [await store.head(header.run_id) for header in await store.runs(limit=1000)]
-        return {head.header.run_id: (head.header.checkpoint_id, head.header.status, head.alive) for head in found}
-
-    return asyncio.run(read())
 
 
 def dies(course: Course, told: dict[str, object]) -> bool:
@@ -83,10 +70,10 @@ def test_all_runs_of_a_killed_process_go_on_at_once(course):
     calls = [{"message": f"order {name}", "run_id": name} for name in names]
     course.callers["a"].send({"call": calls, "holds": ["clerk"]})
     assert sorted(course.callers["a"].receive()["run_id"] for _ in names) == sorted(names)
-    assert all(alive for _, _, alive in heads(course).values())
+    assert all(alive for _, _, alive in heads(course, NOW).values())
     course.callers["a"].kill()
     course.add("a")
-    assert [alive for _, _, alive in heads(course).values()] == [False] * 40
+    assert [alive for _, _, alive in heads(course, NOW).values()] == [False] * 40
     results = course.ask("b", {"call": [{"run_id": name, "checkpoint": "latest"} for name in names]})
     assert [result["outputs"] for result in results] == [[f"1 of 1: order {name}"] for name in names]
     assert sorted(course.entries()) == sorted(
@@ -118,11 +105,11 @@ def die_around_each_commit(course: Course, kind: str, beside: int) -> int:
         number, moment = index // 2, ("dies_before", "dies_after")[index % 2]
         run_id = f"{moment} {number}"
         words = course.prepare({run_id: race})[run_id]
-        before = heads(course).get(run_id)
+        before = heads(course, NOW).get(run_id)
         call = filled(race.call, name="a", **words)
         if not dies(course, {"call": call, moment: number}):
             return number
-        after = heads(course).get(run_id)
+        after = heads(course, NOW).get(run_id)
         if run_id == "dies_before 0":
             assert after == before
         result = course.ask("b", {"call": call})

@@ -57,8 +57,16 @@ def go_on(course: Course, last_event: int = 0) -> dict[str, object]:
     return said
 
 
-@pytest.mark.parametrize("kind", RACES)
-@pytest.mark.parametrize(("by", "how"), [("b", {"takeover": True}), ("late", {})], ids=["takeover", "lease"])
+TAKEOVER, LEASE_OVER = ("b", {"takeover": True}), ("late", {})
+
+
+@pytest.mark.parametrize(
+    ("kind", "by", "how"),
+    [
+        *((kind, *TAKEOVER) for kind in RACES),
+        *((kind, *LEASE_OVER) for kind in ("an answer", "no input", "one new run")),
+    ],
+)
 def test_a_stopped_process_that_lost_its_run_cannot_commit_when_it_is_continued(course, kind, by, how):
     """It is refused its next commit, so its call fails; nothing of it is stored, published or run after that."""
     race = RACES[kind]

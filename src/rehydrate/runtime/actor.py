@@ -24,7 +24,7 @@ from .crew import Crew
 from .events import Channel
 from .invocation import route_again
 from .merging import merge_state
-from .owner import hold
+from .owner import hold, unregister
 from .saver import LEASE_SECONDS, Ledger, Saver
 
 Durability: TypeAlias = Literal["superstep", "turn", "off"]
@@ -97,12 +97,19 @@ class Actor:
         except asyncio.CancelledError:
             await asyncio.wait([saving], timeout=CANCEL_SECONDS)
             self.claimed = saving.done() and not saving.cancelled() and saving.exception() is None
-            self.ended = not self.claimed
+            if not self.claimed:
+                self._release()
             raise
         except BaseException:  # whatever the store did, also where only its answer was lost: nobody drives the run
-            self.ended = True
+            self._release()
             raise
         self.claimed = True
+
+    def _release(self) -> None:
+        """Drive the run no more."""
+        self.ended = True
+        if self.saver is not None:
+            unregister(self.ledger.birth, self.saver.lease.epoch, self)
 
     def start(self) -> asyncio.Task[None]:
         """Drive the run in a task of its own."""
@@ -154,7 +161,7 @@ class Actor:
         try:
             await self._loop()
         finally:
-            self.ended = True
+            self._release()
             for timer in (self._timer, self._heart):
                 if timer is not None:
                     timer.cancel()

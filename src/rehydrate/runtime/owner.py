@@ -9,7 +9,7 @@ import asyncio
 import os
 import secrets
 from typing import Protocol
-from weakref import WeakValueDictionary
+from weakref import WeakSet
 
 
 class Alive(Protocol):
@@ -25,14 +25,15 @@ class _Process:
 
     def __init__(self) -> None:
         self.owner = secrets.token_hex(12)
-        self.actors: WeakValueDictionary[tuple[str, int], Alive] = WeakValueDictionary()
+        #: Several may try for one epoch of a run; the store lets one of them have it.
+        self.actors: dict[tuple[str, int], WeakSet[Alive]] = {}
         #: Running turns: an event loop alone would let the collector take them.
         self.tasks: set[object] = set()
 
     def renew(self) -> None:
         """Become another owner: the child of a fork drives none of its parent's runs."""
         self.owner = secrets.token_hex(12)
-        self.actors = WeakValueDictionary()
+        self.actors = {}
         self.tasks = set()
 
 
@@ -47,14 +48,23 @@ def process_owner() -> str:
 
 
 def register(birth: str, epoch: int, actor: Alive) -> None:
-    """Note that `actor` drives the run of this birth in this epoch; it is forgotten with the actor."""
-    _PROCESS.actors[(birth, epoch)] = actor
+    """Note that `actor` drives the run of this birth in this epoch, or tries to."""
+    _PROCESS.actors.setdefault((birth, epoch), WeakSet()).add(actor)
+
+
+def unregister(birth: str, epoch: int, actor: Alive) -> None:
+    """Forget an actor that has ended."""
+    actors = _PROCESS.actors.get((birth, epoch))
+    if actors is None:
+        return
+    actors.discard(actor)
+    if not actors:
+        _PROCESS.actors.pop((birth, epoch), None)
 
 
 def is_driven_here(birth: str, epoch: int) -> bool:
     """Tell whether an actor of this process drives the run."""
-    actor = _PROCESS.actors.get((birth, epoch))
-    return actor is not None and actor.is_driving()
+    return any(actor.is_driving() for actor in list(_PROCESS.actors.get((birth, epoch), ())))
 
 
 def hold(task: asyncio.Task[None]) -> None:
