@@ -20,6 +20,7 @@ from rehydrate.errors import (
     MissingResourceError,
     NotStorableError,
     PendingRequestsError,
+    ResourceTypeError,
     RunExistsError,
     StaleCheckpointError,
     UnfinishedWorkError,
@@ -132,7 +133,7 @@ WRONG = {
         workflow=lambda s: desk(s.world, s.store, depth=2, resources={"client": World}),
     ),
     "a declared resource of another type": Wrong(
-        MissingResourceError,
+        ResourceTypeError,
         lambda s: {"checkpoint": s.paused, "resources": {"client": "a text"}},
         workflow=lambda s: desk(s.world, s.store, depth=2, resources={"client": World}),
     ),

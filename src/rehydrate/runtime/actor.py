@@ -71,6 +71,7 @@ class Actor:
         self._waker: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._heart: asyncio.TimerHandle | None = None
+        self._renewing: asyncio.Task[None] | None = None
         self._task: asyncio.Task[None] | None = None
         self._savers: list[asyncio.Future[None]] = []
         self._copies: list[asyncio.Future[tuple[Header, Run]]] = []
@@ -309,8 +310,8 @@ class Actor:
         self._heart = asyncio.get_running_loop().call_later(LEASE_SECONDS / 3, self._renew, saver)
 
     def _renew(self, saver: Saver) -> None:
-        task = asyncio.get_running_loop().create_task(saver.renew())
-        task.add_done_callback(self._renewed)
+        self._renewing = asyncio.get_running_loop().create_task(saver.renew())
+        self._renewing.add_done_callback(self._renewed)
         self._beat()
 
     def _renewed(self, task: asyncio.Task[None]) -> None:
