@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rehydrate.api.session import Session
     from rehydrate.api.workflow import Workflow
     from rehydrate.codecs import checkpointable
+    from rehydrate.errors import RunFailedError, WorkflowCheckpointException
     from rehydrate.graph.context import WorkflowContext
     from rehydrate.graph.definition import Reducer
     from rehydrate.graph.executor import Executor, FunctionExecutor, executor
@@ -45,6 +46,7 @@ __all__ = [
     "PendingRequest",
     "Reducer",
     "RequestAnswer",
+    "RunFailedError",
     "RunStream",
     "Runner",
     "RunnerContext",
@@ -54,6 +56,7 @@ __all__ = [
     "Workflow",
     "WorkflowBuilder",
     "WorkflowCheckpoint",
+    "WorkflowCheckpointException",
     "WorkflowContext",
     "WorkflowExecutor",
     "WorkflowRunResult",

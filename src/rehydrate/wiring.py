@@ -13,7 +13,7 @@ from rehydrate.api.builder import Case, Default, WorkflowBuilder
 from rehydrate.api.session import Session
 from rehydrate.api.workflow import Workflow
 from rehydrate.codecs import checkpointable
-from rehydrate.errors import StoreUnavailableError
+from rehydrate.errors import RunFailedError, StoreUnavailableError, WorkflowCheckpointException
 from rehydrate.graph.context import WorkflowContext
 from rehydrate.graph.definition import Reducer
 from rehydrate.graph.executor import Executor, FunctionExecutor, executor
@@ -43,6 +43,7 @@ __all__ = [
     "PendingRequest",
     "Reducer",
     "RequestAnswer",
+    "RunFailedError",
     "RunStream",
     "Runner",
     "RunnerContext",
@@ -52,6 +53,7 @@ __all__ = [
     "Workflow",
     "WorkflowBuilder",
     "WorkflowCheckpoint",
+    "WorkflowCheckpointException",
     "WorkflowContext",
     "WorkflowExecutor",
     "WorkflowRunResult",

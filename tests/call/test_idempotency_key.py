@@ -245,6 +245,15 @@ def test_a_refused_call_leaves_its_key_free(world, store):
     assert (result.outputs, result.replayed) == (["2: b"], False)
 
 
+def test_a_key_on_a_continuation_is_a_value_error(world, store):
+    """A continuation brings no input and makes no turn, so a key has nothing to hold; it is not ignored."""
+    workflow = desk(world, store)
+    stopped = failed(world, workflow, "clerk a", Note("a"), run_id="r")
+    with pytest.raises(ValueError, match="idempotency_key"):
+        run(workflow.run(checkpoint=stopped, idempotency_key="k"))
+    assert run(workflow.run(checkpoint=stopped)).outputs == ["1: a"]
+
+
 def test_a_key_with_nothing_saved_is_a_value_error(world, store):
     """`durability="off"` cannot keep what a key promises."""
     with pytest.raises(ValueError, match="durability"):

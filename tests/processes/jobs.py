@@ -20,7 +20,7 @@ from tests.processes.line import Line
 WORKFLOWS = {"shop": (shop.shop, shop.Order), "conversation": (conversation.conversation, conversation.Order)}
 
 
-class Fault(Exception):
+class FaultError(Exception):
     """What an executor raises that was told to fail."""
 
 
@@ -127,7 +127,7 @@ class Caller:
                 fate.released = asyncio.create_task(asyncio.to_thread(self.line.receive, None))
             await asyncio.shield(fate.released)
         if entry in fate.faults:
-            raise Fault(entry)
+            raise FaultError(entry)
 
     def fork(self, run_id: str) -> None:
         """Make a child in the middle of everything; with all objects of its parent it is a caller of its own.
@@ -139,6 +139,8 @@ class Caller:
         if os.fork():
             return
         self.name += "'s child"
+        # Its parent's end is known by the end of the line.
+        self.line.end.close()
         self.line = Line(socket.socket(fileno=self.second))
         self.fate = Fate({})
         try:

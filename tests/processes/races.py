@@ -47,7 +47,8 @@ RACES = {
         "rested", {"message": "b", "checkpoint": "{checkpoint}"}, "take clerk ship", ["2 of 2: b"], SAME, STALE
     ),
     "two messages": Race(
-        "rested", {"message": "{name}", "checkpoint": "{checkpoint}"}, "take clerk ship", ["2 of 2: {name}"], BUSY, STALE
+        "rested", {"message": "{name}", "checkpoint": "{checkpoint}"}, "take clerk ship", ["2 of 2: {name}"],
+        BUSY, STALE,
     ),
     "an answer": Race(
         "asked", {"responses": {"{request}": "yes"}, "checkpoint": "{checkpoint}"}, "answer ship", ["1 of 1: a? yes"],
@@ -66,11 +67,12 @@ RACES = {
     ),
     "no input": Race("failed", {"checkpoint": "{checkpoint}"}, "ship", ["1 of 1: a"], SAME, STALE),
     "latest, one message": Race(
-        "rested", {"message": "b", "checkpoint": "latest", "run_id": "{run}"}, "take clerk ship", ["2 of 2: b"], SAME, None
+        "rested", {"message": "b", "checkpoint": "latest", "run_id": "{run}"}, "take clerk ship", ["2 of 2: b"],
+        SAME, None,
     ),
     "latest, two messages": Race(
-        "rested", {"message": "{name}", "checkpoint": "latest", "run_id": "{run}"}, "take clerk ship", ["2 of 2: {name}"],
-        BUSY, None,
+        "rested", {"message": "{name}", "checkpoint": "latest", "run_id": "{run}"}, "take clerk ship",
+        ["2 of 2: {name}"], BUSY, None,
     ),
     "latest, an answer": Race(
         "asked", {"responses": {"{request}": "yes"}, "checkpoint": "latest", "run_id": "{run}"}, "answer ship",
@@ -80,7 +82,9 @@ RACES = {
         "failed", {"checkpoint": "latest", "run_id": "{run}"}, "ship", ["1 of 1: a"], SAME | BUSY, None
     ),
     "one new run": Race("", {"message": "a", "run_id": "{run}"}, "take clerk ship", ["1 of 1: a"], SAME, EXISTS),
-    "two new runs": Race("", {"message": "{name}", "run_id": "{run}"}, "take clerk ship", ["1 of 1: {name}"], EXISTS, EXISTS),
+    "two new runs": Race(
+        "", {"message": "{name}", "run_id": "{run}"}, "take clerk ship", ["1 of 1: {name}"], EXISTS, EXISTS
+    ),
     "one key": Race(
         "", {"message": "a", "run_id": "{run}", "idempotency_key": "{run}"}, "take clerk ship", ["1 of 1: a"], SAME,
         frozenset({"replayed"}),
@@ -128,8 +132,9 @@ async def left_run(workflow, left: str, run_id: str) -> dict[str, str]:
         result = await call
     except RunFailedError as error:
         result = error.result
-    requests = {"request": request.request_id for request in result.pending_requests}
-    return {**words, **requests, "checkpoint": result.checkpoint_id}
+    if result.pending_requests:
+        words["request"] = result.pending_requests[0].request_id
+    return {**words, "checkpoint": result.checkpoint_id}
 
 
 class Course:

@@ -128,12 +128,13 @@ def test_forks_while_other_runs_are_being_saved_disturb_neither_side(nursery, tm
     ours, theirs = socket.socketpair()
     course.add("parent", theirs.fileno())
     theirs.close()
+    line = Line(ours)
     names = [f"r{number:02}" for number in range(20)]
     told = {"call": [{"message": name, "run_id": name} for name in names], "forks": ["clerk"], "leaves": True}
     results = course.ask("parent", told)
     assert [result["outputs"] for result in results] == [[f"1 of 1: {name}"] for name in names]
-    line = Line(ours)
     children = [line.receive() for _ in names]
+    ours.close()
     assert sorted(child["outputs"] for child in children) == [[f"1 of 1: child of {name}"] for name in names]
     assert sorted(heads(course, NOW)) == sorted([*names, *(f"child of {name}" for name in names)])
     course.close()

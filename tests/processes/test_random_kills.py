@@ -4,6 +4,7 @@ import asyncio
 import random
 import secrets
 import sqlite3
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from tests.processes.nursery import Nursery
 
 def talk(nursery: Nursery, folder: Path, seed: int, kills: int) -> None:
     """Talk until so many processes were killed, and to the end; compare with the same talk without kills."""
-    print(f"seed {seed}")
+    sys.stdout.write(f"seed {seed}\n")
     chance = random.Random(seed)
     plan = Talk(chance)
     client = Client(nursery, folder, chance)

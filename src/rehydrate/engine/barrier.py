@@ -100,9 +100,11 @@ class Barrier:
                 return False
             wanted = contributions(self.change, self.path, self.graph, writes)
             if any(item.key not in merged for item in wanted):
-                self.change.now.append(MergeState(self.path, wanted))
+                order = MergeState(self.path, wanted)
+                if order not in self.change.now:  # another scope's end may have led here in this transition
+                    self.change.now.append(order)
                 return False
-            apply_writes(self.draft, self.path, writes, merged)
+            apply_writes(self.draft, self.path, self.graph, writes, merged)
         if self.draft.totals["inbox"]:
             self._take_inbox()
         for executor in executors:

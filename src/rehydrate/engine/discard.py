@@ -12,11 +12,15 @@ from rehydrate.model.events import WorkDiscarded
 from rehydrate.model.records import JoinRecord, RequestRecord, ScopeRecord, StepRecord, Trail
 
 from .change import Change
+from .run import Draft
 from .steps import all_scopes, drop_scope
 
 
-def discard(change: Change, answered: frozenset[str], trails: dict[str, list[Trail]]) -> None:
-    """Drop unfinished work. `answered` are the scopes that this call's answers go to, `trails` those of its answers."""
+def discard(change: Change, answered: frozenset[str], trails: dict[str, list[Trail]]) -> list[str]:
+    """Drop unfinished work; return the scopes in which that may end a child or free a join.
+
+    `answered` are the scopes that this call's answers go to, `trails` those of its answers.
+    """
     draft = change.draft
     scopes = all_scopes(change)
     kept = {path for path in scopes if draft.count(path, "request")} | answered
@@ -32,11 +36,18 @@ def discard(change: Change, answered: frozenset[str], trails: dict[str, list[Tra
         draft.remove(parent, "rest", segment)
     for path in scopes:
         if path not in kept and draft.scope(path) is not None:
+            what += [f"{path}: join {name}" for name in _joined(draft, path)]
             drop_scope(change, path)
-    for path in kept:
-        _drop_held(change, path, trails.get(path, []))
+    for path in scopes:
+        if path in kept:
+            what += [f"{path}: join {name}".lstrip(": ") for name in _drop_held(change, path, trails.get(path, []))]
     if what:
         change.events.append(WorkDiscarded(what=tuple(what)))
+    return [path for path in scopes if path in kept and draft.count(path, "join")]
+
+
+def _joined(draft: Draft, path: str) -> list[str]:
+    return sorted((name for name, _ in draft.items(path, "join")), key=int)
 
 
 def _name(change: Change, path: str) -> list[str]:
@@ -51,7 +62,7 @@ def _name(change: Change, path: str) -> list[str]:
     return found
 
 
-def _drop_held(change: Change, path: str, answered: list[Trail]) -> None:
+def _drop_held(change: Change, path: str, answered: list[Trail]) -> list[str]:
     """Drop what joins hold of trails without an open request (or an answer of this call) in or below the scope."""
     draft = change.draft
     alive = list(answered)
@@ -59,7 +70,10 @@ def _drop_held(change: Change, path: str, answered: list[Trail]) -> None:
     for segment, record in draft.items(path, "scope"):
         if draft.scope(join_slot(path, segment)) is not None:
             alive.append(cast("ScopeRecord", record).trail)
-    for name, record in draft.items(path, "join"):
-        trail = cast("JoinRecord", record).trail
+    dropped: list[str] = []
+    for name in _joined(draft, path):
+        trail = cast("JoinRecord", draft.get(path, "join", name)).trail
         if not any(other[: len(trail)] == trail for other in alive):
             draft.remove(path, "join", name)
+            dropped.append(name)
+    return dropped

@@ -6,7 +6,8 @@ where messages come from or what they hold.
 
 from __future__ import annotations
 
-from typing import TypeAlias, cast
+from collections.abc import Iterable, Set
+from typing import Final, TypeAlias, cast
 
 from rehydrate.graph.definition import Definition, Join
 from rehydrate.ids import scope_of
@@ -22,6 +23,7 @@ Queues: TypeAlias = dict[str, list[str]]
 Group: TypeAlias = tuple[str, Trail]
 #: Something that may still send: the executor it stands at, and its trail.
 Standing: TypeAlias = tuple[str, Trail]
+_NOWHERE: Final[frozenset[str]] = frozenset()
 
 
 def fire_joins(change: Change, path: str, graph: Definition, arrivals: list[Arrival]) -> None:
@@ -41,11 +43,12 @@ def fire_joins(change: Change, path: str, graph: Definition, arrivals: list[Arri
     half = {group: queues for group, queues in groups.items() if any(queues.values())}
     if not half:
         return
-    standing = _standing(change, path, arrivals)
+    standing, waiting = _by_trail(_standing(change, path, arrivals)), _by_trail(half)
     late: list[tuple[Group, list[str]]] = []
     for group, queues in half.items():
-        others = [other for other in half if other[0] != group[0]]
-        if _can_grow(graph.joins[group[0]], group[1], queues, standing + others):
+        join, trail = group
+        here = standing.get(trail, _NOWHERE) | (waiting.get(trail, _NOWHERE) - {join})
+        if _can_grow(graph.joins[join], queues, here):
             continue
         while any(queues.values()):
             late.append((group, [queues[s].pop(0) for s in graph.joins[group[0]].sources if queues.get(s)]))
@@ -82,11 +85,18 @@ def _standing(change: Change, path: str, arrivals: list[Arrival]) -> list[Standi
     return found
 
 
-def _can_grow(join: Join, trail: Trail, queues: Queues, standing: list[Standing]) -> bool:
+def _by_trail(standing: Iterable[Standing]) -> dict[Trail, set[str]]:
+    """Return the executors at which something of a trail, or of one that extends it, stands."""
+    found: dict[Trail, set[str]] = {}
+    for executor, trail in standing:
+        for depth in range(1, len(trail) + 1):
+            found.setdefault(trail[:depth], set()).add(executor)
+    return found
+
+
+def _can_grow(join: Join, queues: Queues, here: Set[str]) -> bool:
     """Tell whether a source that has not delivered still can: something of this trail stands above it."""
-    missing = [join.upstream[source] for source in join.sources if not queues.get(source)]
-    depth = len(trail)
-    return any(other[:depth] == trail and any(executor in above for above in missing) for executor, other in standing)
+    return any(not queues.get(source) and not join.upstream[source].isdisjoint(here) for source in join.sources)
 
 
 def deadlocked(change: Change, path: str) -> bool:

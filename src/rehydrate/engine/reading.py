@@ -15,7 +15,8 @@ from rehydrate.model.effects import Failure
 from rehydrate.model.events import RequestOpened
 from rehydrate.model.records import FailureRecord, OutputRecord, RequestRecord, StepRecord
 
-from .plan import Plan, invocation_name
+from .change import Change
+from .plan import Plan, invocation_name, plan_of
 from .run import Draft, Run, birth_of
 
 
@@ -125,24 +126,27 @@ def resting_status(draft: Draft) -> Status:
     return Status.IDLE_WITH_PENDING_REQUESTS if draft.totals["request"] else Status.IDLE
 
 
-def busy(draft: Draft, graph: Definition, path: str = "") -> bool:
+def busy(change: Change, path: str = "") -> bool:
     """Tell whether something in a scope or below it can go on without the outside."""
-    step = draft.step(path)
-    if step is None or draft.get(path, "limit", "") is not None:
+    draft = change.draft
+    plan = plan_of(change, path)
+    if plan is None or draft.get(path, "limit", "") is not None:
         return False
     below = [segment for segment, _ in draft.items(path, "step")]
-    if any(busy(draft, graph.children[scope_of(s)[0]], join_slot(path, s)) for s in below):
+    if any(busy(change, join_slot(path, s)) for s in below):
         return True
-    failed = {name for name, _ in draft.items(path, "failure")}
-    complete = True
-    for chain in Plan(step, graph.children).chains.values():
-        for delivery in chain:
-            name = invocation_name(delivery.executor, delivery.activation)
-            if draft.get(path, "done", name) is not None:
-                continue
-            complete = False
-            if name not in failed:
-                return True
-            if draft.get(path, "unrouted", name) is None:
-                break
-    return complete and not failed and not below
+    done = draft.count(path, "done")
+    failures = [cast("FailureRecord", record) for _, record in draft.items(path, "failure")]
+    if done == plan.invocations:
+        return not failures and not below
+    return done + sum(_blocked(draft, plan, path, failure) for failure in failures) < plan.invocations
+
+
+def _blocked(draft: Draft, plan: Plan, path: str, failure: FailureRecord) -> int:
+    """Return how many invocations a failure holds up: itself, and what follows it unless only its routing failed."""
+    chain = plan.chains.get(failure.executor, ())
+    if not chain or not failure.activation:
+        return 0
+    if draft.get(path, "unrouted", invocation_name(failure.executor, failure.activation)) is not None:
+        return 1
+    return chain[-1].activation - failure.activation + 1

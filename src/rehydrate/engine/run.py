@@ -82,7 +82,7 @@ class Run:
 class Draft:
     """A change in the making: lives for one transition and is then read out as a delta."""
 
-    __slots__ = ("_over", "_tables", "run", "totals")
+    __slots__ = ("_grown", "_over", "_tables", "run", "totals")
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -90,6 +90,8 @@ class Draft:
         self.totals: dict[str, int] = run.totals.copy()
         self._tables = run.tables
         self._over: dict[Place, dict[str, Record | None]] = {}
+        #: By how many records each changed table has grown.
+        self._grown: dict[Place, int] = {}
 
     def get(self, path: str, kind: str, name: str) -> Record | None:
         """Return one record as this draft has it."""
@@ -102,29 +104,35 @@ class Draft:
 
     def put(self, path: str, kind: str, name: str, record: Record) -> None:
         """Write one record."""
-        if kind in COUNTED and self.get(path, kind, name) is None:
-            self.totals[kind] += 1
         place = (path, kind)
         over = self._over.get(place)
         if over is None:
-            self._over[place] = {name: record}
-        else:
-            over[name] = record
+            over = self._over[place] = {}
+            self._grown[place] = 0
+        table = self._tables.get(place)
+        if over[name] is None if name in over else table is None or name not in table:
+            self._grown[place] += 1
+            if kind in COUNTED:
+                self.totals[kind] += 1
+        over[name] = record
 
     def remove(self, path: str, kind: str, name: str) -> None:
         """Remove one record; one that was never saved leaves no trace."""
-        if kind in COUNTED and self.get(path, kind, name) is not None:
-            self.totals[kind] -= 1
+        if self.get(path, kind, name) is None:
+            return
         place = (path, kind)
-        table = self._tables.get(place)
+        if kind in COUNTED:
+            self.totals[kind] -= 1
         over = self._over.get(place)
+        if over is None:
+            over = self._over[place] = {}
+            self._grown[place] = 0
+        self._grown[place] -= 1
+        table = self._tables.get(place)
         if table is not None and name in table:
-            if over is None:
-                self._over[place] = {name: None}
-            else:
-                over[name] = None
-        elif over is not None:
-            over.pop(name, None)
+            over[name] = None
+        else:
+            del over[name]
 
     def has(self, path: str, kind: str) -> bool:
         """Tell whether a scope may have records of a kind; `False` is certain, and cheap."""
@@ -153,10 +161,7 @@ class Draft:
         over = self._over.get(place)
         if not over:
             return len(base)
-        count = len(base)
-        for name, record in over.items():
-            count += (record is not None) - (name in base)
-        return count
+        return len(base) + self._grown[place]
 
     def scope(self, path: str) -> ScopeRecord | None:
         """Return the record of a scope."""

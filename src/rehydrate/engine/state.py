@@ -87,14 +87,17 @@ def contributions(change: Change, path: str, graph: Definition, writes: Writes) 
     return tuple(found)
 
 
-def apply_writes(draft: Draft, path: str, writes: Writes, merged: dict[str, Sealed]) -> None:
+def apply_writes(draft: Draft, path: str, graph: Definition, writes: Writes, merged: dict[str, Sealed]) -> None:
     """Make the writes of a superstep real; `merged` holds what reducers gave."""
     for key, made in writes.items():
         value = merged.get(key)
         if value is not None:
             draft.put(path, "state", key, StateRecord(value))
             continue
-        for write in made:
+        reducer = graph.reducers.get(key)
+        grows = reducer is not None and reducer.name in LIST_REDUCERS
+        # Of other keys nothing was left to merge, so the last write replaces all before it.
+        for write in made if grows else made[-1:]:
             effect = write.effect
             if isinstance(effect, SetState):
                 _set(draft, path, effect)

@@ -53,11 +53,20 @@ def transition(graph: Definition, run: Run, inputs: Sequence[Input]) -> Step:
     for item in inputs:
         if isinstance(item, CancelAsked):
             return _cancelled(change)
+        if touched and isinstance(item, AnswersArrived):
+            _pass(change, touched, merged)
         _take(change, item, touched, merged)
-    for path in sorted(touched, key=depth_of, reverse=True) if len(touched) > 1 else touched:
-        pass_barriers(change, path, merged.get(path))
+    _pass(change, touched, merged)
     _end(change)
     return Step(*change.finish())
+
+
+def _pass(change: Change, touched: set[str], merged: dict[str, dict[str, Sealed]]) -> None:
+    """Pass the barriers that what came so far leads to; an answer behind it comes after them."""
+    for path in sorted(touched, key=depth_of, reverse=True) if len(touched) > 1 else tuple(touched):
+        pass_barriers(change, path, merged.get(path))
+    touched.clear()
+    merged.clear()
 
 
 def _take(change: Change, item: Input, touched: set[str], merged: dict[str, dict[str, Sealed]]) -> None:
@@ -141,7 +150,7 @@ def _end(change: Change) -> None:
         _rest(change, resting_status(draft), ())
         return
     stopped = draft.totals["failure"] or draft.totals["limit"]
-    if not stopped or busy(draft, change.graph):
+    if not stopped or busy(change):
         return
     failed = draft.totals["failure"] > 0
     kind = "failure" if failed else "limit"

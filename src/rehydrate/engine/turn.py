@@ -54,10 +54,11 @@ def begin_turn(change: Change, arrived: TurnArrived) -> None:
         arrival = take_answer(change, answer)
         arrivals.setdefault(answer.path, []).append(arrival)
         trails.setdefault(answer.path, []).append(arrival.trail)
+    woken: list[str] = []
     if arrived.on_unfinished == "discard":
-        discard(change, frozenset(arrivals), trails)
+        woken = discard(change, frozenset(arrivals), trails)
     unfinished = stepping_scopes(change)
-    woken = _settle_pending(change, arrived)
+    woken += _settle_pending(change, arrived)
     if arrived.message is not None:
         arrivals.setdefault("", []).append(_seed(change, arrived))
     restart(change, unfinished, arrived)

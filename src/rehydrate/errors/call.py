@@ -92,13 +92,18 @@ class RunExistsError(CallError):
     code: ClassVar[str] = "run-exists"
     run_id: str
     head: str
+    #: The workflow it belongs to, where that is another one.
+    workflow: str = ""
 
     def text(self) -> str:
         """Name the run."""
-        return f"run {self.run_id!r} exists already (head {self.head})."
+        owner = f" and belongs to workflow {self.workflow!r}" if self.workflow else f" (head {self.head})"
+        return f"run {self.run_id!r} exists already{owner}."
 
     def action(self) -> str:
         """Say what to do next."""
+        if self.workflow:
+            return "Pass another run_id to start a new run: run ids are unique in a store."
         return 'Pass checkpoint="latest" to go on with it, or another run_id to start a new run.'
 
 
@@ -116,7 +121,9 @@ class RunBusyError(CallError):
 
     def action(self) -> str:
         """Say what to do next."""
-        return "Wait until that turn ends and call again, or pass takeover=True if the owner is known to be stuck."
+        return (
+            "Wait until that turn ends and try again; a call may pass takeover=True if the owner is known to be stuck."
+        )
 
 
 @dataclass(eq=False, repr=False)

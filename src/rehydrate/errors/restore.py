@@ -42,7 +42,7 @@ class ForeignCheckpointError(WorkflowCheckpointException):
 
     def action(self) -> str:
         """Say what to do next."""
-        return "Use the workflow and run_id that it was made with; fork=True copies a checkpoint into a new run."
+        return 'Use the workflow, run_id and store that it was made with; the head of a run is checkpoint="latest".'
 
 
 @dataclass(eq=False, repr=False)

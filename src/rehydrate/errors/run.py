@@ -6,7 +6,7 @@ They must not be used for anything that happens before the claim.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from .base import RunError
 
@@ -20,7 +20,7 @@ class RunFailedError(RunError):
     where: str
     reason: str
     #: The `WorkflowRunResult` of the failed run: checkpoint id, outputs so far, requests.
-    result: object = None
+    result: Any = None  # `Any`: its class stands in a layer above
 
     def text(self) -> str:
         """Name the run, the place and the reason."""

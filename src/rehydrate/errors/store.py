@@ -26,7 +26,7 @@ class CommitConflictError(StoreError):
 
     def action(self) -> str:
         """Say what to do next."""
-        return 'Another process went on with this run; load its head (checkpoint="latest").'
+        return 'Another call went on with this run; load its head (checkpoint="latest").'
 
 
 @dataclass(eq=False, repr=False)

@@ -27,10 +27,11 @@ class EventBase(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class TurnStarted(EventBase, frozen=True, kw_only=True, gc=False):
-    """A call took the run up. `continuation`: without new input."""
+    """A call took the run up. `continuation`: without new input; `replayed`: what follows was recorded before."""
 
     turn: int
     continuation: bool = False
+    replayed: bool = False
 
 
 class SuperstepStarted(EventBase, frozen=True, kw_only=True, gc=False):

@@ -10,7 +10,7 @@ import asyncio
 from typing import Literal, TypeAlias, assert_never
 
 from rehydrate.engine.commands import Command, Commit, EndRun, MergeState, Publish, RouteAgain, StartInvocation
-from rehydrate.engine.inputs import CancelAsked, Input, InvocationFinished, TurnArrived
+from rehydrate.engine.inputs import Answer, AnswersArrived, CancelAsked, Input, InvocationFinished, TurnArrived
 from rehydrate.engine.run import Run
 from rehydrate.engine.transition import Step, transition
 from rehydrate.errors import CaptureError, CommitConflictError, RehydrateError, SaveFailedError, StreamStateError
@@ -122,10 +122,20 @@ class Actor:
         """Tell the run that something happened."""
         self._arrived(item, None)
 
+    def was_told(self, answer: Answer) -> bool:
+        """Tell whether an answer to this request came already and was not yet applied."""
+        return any(
+            (other.path, other.name) == (answer.path, answer.name)
+            for item in self._inbox
+            if isinstance(item, AnswersArrived)
+            for other in item.answers
+        )
+
     async def take(self, item: Input) -> None:
         """Tell the run that something happened and wait until that is saved. Raises where the run ends before."""
         saved: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._savers.append(saved)
+        self.channel.nudge()
         self.post(item)
         await saved
 
@@ -135,6 +145,7 @@ class Actor:
             raise CaptureError("this run saves nothing now.", "Give it a store, and call while the turn runs.")
         saved: asyncio.Future[tuple[Header, Run]] = asyncio.get_running_loop().create_future()
         self._copies.append(saved)
+        self.channel.nudge()
         self._urgent = True
         self._wake()
         return await saved
@@ -188,7 +199,7 @@ class Actor:
                     continue
             if self.ended:
                 return
-            if not self.channel.has_room():
+            while not self.channel.has_room() and not (self._savers or self._copies):
                 await self.channel.room()
             if not self._inbox or self.ending is not None:
                 await self._wait()
@@ -245,7 +256,7 @@ class Actor:
         if self.saver is None:
             if ending is not None:
                 self.ledger.next_header(self.run, ending.status, self._unsaved, 0)
-        elif self.each_step or ending is not None or self.saver.lease.claim or self._copies:
+        elif self.each_step or ending is not None or self.saver.lease.claim or self._copies or savers:
             copies, self._copies = self._copies, []
             copy = self.run.copy() if copies else None
             header = await self._save(self.saver, delta, ending)

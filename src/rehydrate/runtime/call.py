@@ -13,7 +13,7 @@ from typing import TypeAlias, cast
 
 from rehydrate.codecs import ValueCodec
 from rehydrate.engine.inputs import OnPending, OnUnfinished
-from rehydrate.errors import NoStoreError, NotStorableError, WrongCallError
+from rehydrate.errors import IdError, NoStoreError, NotStorableError, WrongCallError
 from rehydrate.graph.definition import Definition
 from rehydrate.ids import check_id
 from rehydrate.model.sealed import Sealed
@@ -99,13 +99,11 @@ class Call:
         """Return the row, after everything that can be checked without loading. Raises `CallError`s."""
         self._check_kinds()
         row = self.row
-        if self.run_id is not None:
-            check_id(self.run_id, "run id")
-        if self.idempotency_key is not None:
-            check_id(self.idempotency_key, "idempotency key")
+        _check_id(self.run_id, "run_id")
+        _check_id(self.idempotency_key, "idempotency_key")
         self._check_choices()
         self._check_store(row)
-        if row is Row.CONTINUE and self.idempotency_key is not None:
+        if row is Row.CONTINUE and self.idempotency_key is not None and not self.fork:
             raise WrongCallError(
                 "idempotency_key was given for a continuation, which brings no input.",
                 "Leave it out: a continuation may be repeated as it is.",
@@ -173,6 +171,18 @@ class Call:
         return None if self.is_latest or self.checkpoint is None else str(self.checkpoint)
 
 
+def _check_id(value: object, argument: str) -> None:
+    """Refuse an id that has come from outside in a form that is not allowed."""
+    if value is None:
+        return
+    if not isinstance(value, str):
+        raise WrongCallError(f"{argument} is a {type(value).__name__}.", "Pass a text.")
+    try:
+        check_id(value, argument)
+    except IdError as error:
+        raise WrongCallError(error.text(), error.action()) from None
+
+
 def check_given(checkpoint: CheckpointArgument) -> None:
     """Refuse to resume nothing: that would start a new run."""
     if checkpoint is None:
@@ -191,7 +201,7 @@ class SealedCall:
 def seal_call(call: Call, codec: ValueCodec, graph: Definition) -> SealedCall:
     """Seal what a call brings. Raises `NotStorableError`."""
     message = None if call.message is None else _seal_input(codec, call.message)
-    run_args = None if call.run_args is None else codec.seal(call.run_args)
+    run_args = None if call.run_args is None else seal_named(codec, call.run_args, "run_args")
     answers = [(request_id, _seal_input(codec, call.responses[request_id])) for request_id in sorted(call.responses)]
     digest = hashlib.sha256()
     facts: list[tuple[str, bytes]] = [("workflow", graph.name.encode())]
@@ -210,6 +220,14 @@ def seal_call(call: Call, codec: ValueCodec, graph: Definition) -> SealedCall:
         label = name.encode()
         digest.update(len(label).to_bytes(4, "big") + label + len(data).to_bytes(8, "big") + data)
     return SealedCall(message, run_args, digest.hexdigest())
+
+
+def seal_named(codec: ValueCodec, value: object, argument: str) -> Sealed:
+    """Seal a value; the error for one that cannot be stored names the argument."""
+    try:
+        return codec.seal(value)
+    except NotStorableError as error:
+        raise NotStorableError(error.type, f"{argument}: {error.where}".removesuffix(": "), error.why) from None
 
 
 def _seal_input(codec: ValueCodec, value: object) -> Sealed:

@@ -20,7 +20,7 @@ from rehydrate.errors import (
     ResourceTypeError,
 )
 from rehydrate.graph.definition import Definition
-from rehydrate.graph.hints import describe, matches
+from rehydrate.graph.hints import describe, has_runtime_check, is_protocol, matches
 from rehydrate.graph.signature import differences
 from rehydrate.ids import scope_of, slot
 from rehydrate.model.records import InboxRecord, JoinRecord, RequestRecord, RunRecord, SignatureRecord, StepRecord
@@ -47,7 +47,8 @@ def check_resources(graph: Definition, given: Mapping[str, object]) -> None:
     if missing:
         raise MissingResourceError(tuple(missing), f" of workflow {graph.name!r}, which declares them")
     for key, kind in declared_resources(graph).items():
-        if not matches(given[key], kind):
+        unknowable = is_protocol(kind) and not has_runtime_check(kind)
+        if not unknowable and not matches(given[key], kind):
             raise ResourceTypeError(key, describe(kind), type(given[key]).__name__)
 
 

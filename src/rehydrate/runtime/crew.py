@@ -12,7 +12,7 @@ from typing import Final, cast
 from rehydrate.engine.commands import StartInvocation
 from rehydrate.engine.inputs import Input, InvocationFinished
 from rehydrate.graph.executor import Executor
-from rehydrate.model.effects import STATE_EFFECTS
+from rehydrate.model.effects import SetState, UpdateState
 from rehydrate.model.events import Event, ScopeEnded
 from rehydrate.model.records import DoneRecord
 from rehydrate.model.sealed import Sealed
@@ -42,7 +42,9 @@ class _Chain:
         if done.instance is not None:
             self.instance = done.instance
         for effect in done.effects:
-            if isinstance(effect, STATE_EFFECTS):
+            if isinstance(effect, SetState):
+                self.writes[effect.key] = [effect]  # it replaces all before it
+            elif isinstance(effect, UpdateState):
                 self.writes.setdefault(effect.key, []).append(effect)
 
 
@@ -108,7 +110,11 @@ class Crew:
                 raise
             self._break(start, error)
             return
-        except Exception as error:  # user code
+        except (KeyboardInterrupt, SystemExit):  # asyncio hands these to the loop's caller
+            raise
+        except BaseException as error:  # user code; whatever it raised, the run must hear of it
+            if self._stopped:
+                raise
             self._break(start, error)
             return
         if self._stopped:

@@ -79,10 +79,13 @@ class Channel:
         return self._ignored or not self.streaming or len(self._waiting) < BUFFER
 
     async def room(self) -> None:
-        """Wait until the reader has caught up."""
-        while not self.has_room():
-            self._writer = asyncio.get_running_loop().create_future()
-            await self._writer
+        """Wait until the reader has taken something, or asks for something itself."""
+        self._writer = asyncio.get_running_loop().create_future()
+        await self._writer
+
+    def nudge(self) -> None:
+        """Let the run go on although its reader is behind: the reader waits for it."""
+        self._wake_writer()
 
     def ignore(self) -> None:
         """Read the rest away."""

@@ -20,7 +20,7 @@ from rehydrate.errors import (
     WrongCallError,
 )
 from rehydrate.graph.definition import Definition
-from rehydrate.model.checkpoint import RESTING, Head, Latest, Stored, TurnRow
+from rehydrate.model.checkpoint import RESTING, Head, Latest, Status, Stored, TurnRow
 from rehydrate.model.records import TurnRecord
 from rehydrate.ports import CheckpointStorage
 
@@ -63,8 +63,7 @@ class Finder:
         row = await store.find_turn(self.graph.name, key)
         if row is None:
             return None
-        base = None if "checkpoint" in self.call.supplied else self.call.base
-        if row.digest != self.sealed.digest or (base is not None and row.base != base):
+        if row.digest != self.sealed.digest or not self._has_base(row):
             raise IdempotencyKeyError(key, row.run_id)
         if row.status in RESTING:
             return await self._recorded(store, row)
@@ -73,8 +72,21 @@ class Finder:
         turn = turn_of(found.checkpoint.records)
         if turn is None or turn.number != row.number or stored.header.status in RESTING:
             # The end of the turn wrote its row, too: after the head was seen at rest it is the final one.
-            return await self._recorded(store, await store.find_turn(self.graph.name, key) or row)
+            row = await store.find_turn(self.graph.name, key) or row
+            if row.status is Status.RUNNING:
+                # It was interrupted and a later turn went on with its work: there is no result of its own.
+                raise StaleCheckpointError(row.run_id, row.checkpoint_id, stored.header.checkpoint_id)
+            return await self._recorded(store, row)
         return found
+
+    def _has_base(self, row: TurnRow) -> bool:
+        """Tell whether a keyed turn began where this call begins; `"latest"` is any checkpoint, but not none."""
+        call = self.call
+        if "checkpoint" in call.supplied or self.row is Row.FIND_AND_ANSWER:
+            return True
+        if call.checkpoint is None:
+            return row.base is None
+        return row.base is not None if call.is_latest else row.base == call.base
 
     async def _recorded(self, store: CheckpointStorage, row: TurnRow) -> Found:
         stored = await load(store, row.checkpoint_id)
@@ -118,7 +130,7 @@ class Finder:
         if head is None:
             return None
         if head.header.workflow != self.graph.name:
-            raise RunExistsError(run_id, head.header.checkpoint_id)
+            raise RunExistsError(run_id, head.header.checkpoint_id, head.header.workflow)
         stored = await load(store, Latest(run_id))
         checkpoint = restored(stored)
         turn = turn_of(checkpoint.records)
@@ -168,7 +180,9 @@ class Finder:
                 imported = restored(newest)
                 if self.is_same(imported, base_counts=True) and imported.status not in RESTING:
                     return Found(imported, newest.head, same=True)
-                raise ForeignCheckpointError(base, "another store", f"run {given.run_id!r} of this one")
+                raise ForeignCheckpointError(
+                    base, "another store or a turn that was not saved", f"run {given.run_id!r} of this store"
+                )
             return Found(given, None)
         checkpoint = restored(stored)
         self._check_run(checkpoint)

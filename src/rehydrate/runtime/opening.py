@@ -13,14 +13,16 @@ from rehydrate.engine import reading
 from rehydrate.engine.inputs import Answer, TurnArrived
 from rehydrate.engine.run import Run, birth_of
 from rehydrate.errors import (
+    CallError,
     PendingRequestsError,
     RunExistsError,
     UnfinishedWorkError,
+    WorkflowCheckpointException,
 )
 from rehydrate.model.checkpoint import RESTING, Head, Header, Latest, Status
 from rehydrate.model.records import Key, Record, RunRecord
 
-from .call import Call, Row, SealedCall, seal_call
+from .call import Call, Row, SealedCall, seal_call, seal_named
 from .checkpoint import WorkflowCheckpoint, restored
 from .checks import check_definition, check_message, check_resources
 from .finding import Finder, Found, check_owner, load, turn_of
@@ -61,7 +63,19 @@ class Opening:
 
     async def open(self) -> Opened:
         """Return what to claim. Raises every error of the call and of restoring."""
-        found = await self.finder.by_key() or await self.finder.find()
+        found = await self.finder.by_key()
+        if found is not None:
+            return await self._go(found)
+        try:
+            return await self._go(await self.finder.find())
+        except (CallError, WorkflowCheckpointException):
+            # The first delivery of this key may have been claimed after its key was looked up.
+            found = await self.finder.by_key()
+            if found is None:
+                raise
+        return await self._go(found)
+
+    async def _go(self, found: Found | None) -> Opened:
         if found is None:
             self._check_message()
             check_resources(self.graph, self.call.resources)
@@ -78,7 +92,7 @@ class Opening:
         """Refuse a message that the start executor does not take, or that cannot be stored."""
         if self.call.message is not None:
             check_message(self.graph, self.call.message)
-            self.codec.seal(self.call.message)
+            seal_named(self.codec, self.call.message, "the message")
 
     def _recorded(self, found: Found) -> Opened:
         """Give back what an earlier call with the same key has recorded."""
@@ -151,7 +165,13 @@ class Opening:
         turn = turn_of(run)
         delta: dict[Key, Record | None] = {("", "run", ""): copied}
         if turn is not None:
-            delta[("", "turn", "")] = msgspec.structs.replace(turn, key=None)
+            delta[("", "turn", "")] = msgspec.structs.replace(
+                turn,
+                key=self.call.idempotency_key,
+                base=self.call.base or checkpoint.checkpoint_id,
+                digest=self.sealed.digest,
+                resumed=None,
+            )
         run.apply(delta)
         arrived = self._arrived(found, answers, continuation=self.row is Row.CONTINUE)
         return Opened(run_id, run, None, None, arrived, imported=True)

@@ -93,34 +93,36 @@ class Outlet:
 
     def route(self, message: object, sealed: Sealed, target_id: str | None) -> tuple[Route, ...]:
         """Return the edges that take this message. Raises `PredicateError` where a condition raises."""
-        return tuple(
-            self._routes[edge.index]
-            for group in self.groups
-            for edge in self._choose(group, sealed)
-            if self._fits(edge, message, target_id)
-        )
+        found: list[Route] = []
+        for group in self.groups:
+            fitting = [edge for edge in self._group_edges(group) if self._fits(edge, message, target_id)]
+            if fitting:  # a condition is asked only where its edge could carry the message
+                found += [self._routes[edge.index] for edge in self._choose(group, sealed, fitting)]
+        return tuple(found)
 
-    def _choose(self, group: EdgeGroup, sealed: Sealed) -> tuple[Edge, ...]:
-        """Return the edges of a group that take the message, as far as conditions decide it."""
+    def _choose(self, group: EdgeGroup, sealed: Sealed, fitting: list[Edge]) -> list[Edge]:
+        """Return those of the fitting edges of a group that conditions choose."""
         match group:
             case DirectGroup():
                 if group.condition is None:
-                    return (group.edge,)
-                holds = self._ask(group.condition, sealed, group.edge.target, group.name)
-                return (group.edge,) if holds else ()
+                    return fitting
+                return fitting if self._ask(group.condition, sealed, group.edge.target, group.name) else []
             case FanOutGroup() | FanInGroup():
-                return self._group_edges(group)
+                return fitting
             case SwitchGroup():
-                for index, case in enumerate(group.cases):
-                    edge = group.edges[index]
-                    name = group.names[index] if index < len(group.names) else None
-                    if self._ask(case, sealed, edge.target, name):
-                        return (edge,)
-                return (group.edges[-1],)
+                return self._switch(group, sealed, fitting)
             case MultiSelectionGroup():
-                return self._select(group, sealed)
+                return [edge for edge in self._select(group, sealed) if edge in fitting]
             case _:
                 assert_never(group)
+
+    def _switch(self, group: SwitchGroup, sealed: Sealed, fitting: list[Edge]) -> list[Edge]:
+        for index, case in enumerate(group.cases):
+            edge = group.edges[index]
+            name = group.names[index] if index < len(group.names) else None
+            if edge in fitting and self._ask(case, sealed, edge.target, name):
+                return [edge]
+        return [edge for edge in group.edges[-1:] if edge in fitting]
 
     def _select(self, group: MultiSelectionGroup, sealed: Sealed) -> tuple[Edge, ...]:
         ids = [edge.target for edge in group.edges]

@@ -22,6 +22,8 @@ class Position:
 
     def __init__(self, run_id: str | None = None, checkpoint: CheckpointArgument = None) -> None:
         self.turn: Turn | None = None
+        #: Number of calls that are on their way to their claim.
+        self.opening = 0
         self._run_id = run_id
         self._given = checkpoint
 
@@ -64,6 +66,8 @@ class Position:
             return options
         filled = options.copy()
         if self.turn is None:
+            if self.opening > 1:
+                raise RunBusyError(self.run_id or "of this conversation", process_owner())
             await self._supply_given(filled, store)
             return filled
         await self.turn.gone()

@@ -5,8 +5,9 @@ An answer is checked against its request before anything is saved.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import TypeAlias, cast
 
 import msgspec
@@ -61,10 +62,21 @@ class PendingRequest:
         """Return the answer that a JSON text says. Raises `AnswerTypeError` where it does not fit."""
         expected = describe(self.response_type)
         try:
-            value: object = msgspec.json.decode(json, type=cast("type[object]", self.response_type), strict=True)
+            kind = cast("type[object]", self.response_type)
+            value: object = msgspec.json.decode(json, type=kind, strict=True, dec_hook=_from_plain)
         except (msgspec.MsgspecError, TypeError, ValueError) as error:
             raise AnswerTypeError(self.request_id, expected, f"what the JSON says ({error})") from error
         return self.answer(value)
+
+
+def _from_plain(kind: type, value: object) -> object:
+    """Make of what JSON says a value that msgspec does not know of: a path, or a pydantic model."""
+    validate = cast("Callable[[object], object] | None", getattr(kind, "model_validate", None))
+    if validate is not None:
+        return validate(value)
+    if issubclass(kind, PurePath) and isinstance(value, str):
+        return kind(value)
+    raise TypeError(f"{kind.__name__} has no form in JSON")
 
 
 def fits(value: object, hint: object) -> bool:

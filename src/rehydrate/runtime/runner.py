@@ -7,10 +7,10 @@ of a run that its records do not say.
 from __future__ import annotations
 
 from collections.abc import Coroutine
-from typing import Literal, Unpack, overload
+from typing import Literal, Unpack, cast, overload
 
 from rehydrate.engine.run import Run
-from rehydrate.errors import CaptureError
+from rehydrate.errors import CaptureError, WrongCallError
 from rehydrate.model.checkpoint import Status
 from rehydrate.ports import CheckpointStorage
 
@@ -112,11 +112,15 @@ class Runner:
         return await turn.finish()
 
     async def _begin(self, message: object, options: CallOptions, *, streaming: bool) -> Turn:
-        filled = await self._position.supply(options, self.checkpoint_storage)
-        supplied = frozenset(name for name in ("run_id", "checkpoint") if filled.get(name) is not options.get(name))
-        call = self._call(message, filled, supplied)
-        turn = await begin(self.program, call, streaming=streaming)
-        self._position.took(turn)
+        position = self._position
+        position.opening += 1
+        try:
+            filled = await position.supply(options, self.checkpoint_storage)
+            supplied = frozenset(name for name in ("run_id", "checkpoint") if filled.get(name) is not options.get(name))
+            turn = await begin(self.program, self._call(message, filled, supplied), streaming=streaming)
+        finally:
+            position.opening -= 1
+        position.took(turn)
         turn.start()
         return turn
 
@@ -142,6 +146,8 @@ class Runner:
         """Return the run as a checkpoint in memory. Raises `CaptureError` while messages are in flight, unless asked
         for with `in_flight`."""
         turn = self._position.turn
+        if turn is not None and not turn.is_running() and not turn.has_ended():
+            raise CaptureError("the newest turn of this run could not be saved.", "Continue the run, then capture it.")
         found = self._position.newest if turn is None or turn.actor is None else self.context.create_checkpoint_object()
         if found is None:
             raise CaptureError("this runner has not run yet.", "Run or restore it first.")
@@ -152,9 +158,13 @@ class Runner:
             )
         return found
 
-    async def restore_from_checkpoint_object(self, checkpoint: WorkflowCheckpoint) -> None:
+    async def restore_from_checkpoint_object(self, checkpoint: WorkflowCheckpoint | WorkflowRunResult) -> None:
         """Make this runner stand where the checkpoint is, in place of what it held. Raises a
         `WorkflowCheckpointException` where it does not fit; then the runner is as it was."""
+        if isinstance(checkpoint, WorkflowRunResult):
+            checkpoint = checkpoint.checkpoint
+        if not isinstance(cast("object", checkpoint), WorkflowCheckpoint):
+            raise WrongCallError(f"checkpoint is a {type(checkpoint).__name__}.", "Pass a checkpoint or a result.")
         check_definition(self.program.graph, checkpoint)
         restored = WorkflowCheckpoint(checkpoint.header, checkpoint.records.copy(), checkpoint.digests)
         self._position.restore(restored)

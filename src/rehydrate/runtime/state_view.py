@@ -35,8 +35,11 @@ def read_state(
         return MISSING
     if reducer is not None and reducer.name in LIST_REDUCERS:
         return _read_list(codec, run, path, key, writes, start)
-    value = _value_of(codec, run, path, key, cast("StateRecord | None", record))
-    for write in writes:
+    newest = next((i for i in range(len(writes) - 1, -1, -1) if isinstance(writes[i], SetState)), None)
+    value: object = MISSING
+    if newest is None:
+        value = _value_of(codec, run, path, key, cast("StateRecord | None", record))
+    for write in writes[newest or 0 :]:
         if isinstance(write, SetState):
             value = codec.open(write.value) if isinstance(write.value, Sealed) else MISSING
         elif reducer is not None and reducer.function is not None:
@@ -63,7 +66,7 @@ def _read_list(
     writes: list[SetState | UpdateState],
     start: int | None,
 ) -> object:
-    parts = committed_parts(run, path, key)
+    parts = committed_parts(run, path, key, -start if start is not None and start < 0 else None)
     exists = run.get(path, "state", key) is not None
     for write in writes:
         if isinstance(write, SetState):
@@ -75,16 +78,20 @@ def _read_list(
     return open_list(codec, parts, start) if exists else MISSING
 
 
-def committed_parts(run: Run, path: str, key: str) -> list[Items]:
-    """Return the parts of a list in state, in order."""
+def committed_parts(run: Run, path: str, key: str, wanted: int | None = None) -> list[Items]:
+    """Return the parts of a list in state, in order; with `wanted` only the last, that hold so many elements."""
     record = run.get(path, "state", key)
     if not isinstance(record, StateRecord) or record.value is not None:
         return []
-    prefix = key + _SEPARATOR
-    found = [
-        (int(name[len(prefix) :]), part) for name, part in run.table(path, "part").items() if name.startswith(prefix)
-    ]
-    return [cast("PartRecord", part).items for _, part in sorted(found, key=lambda item: item[0])]
+    table = run.table(path, "part")
+    left, number, found = record.count, record.next, list[Items]()
+    while number > 0 and left > 0 and (wanted is None or record.count - left < wanted):
+        number -= 1
+        part = cast("PartRecord | None", table.get(f"{key}{_SEPARATOR}{number}"))
+        if part is not None:  # a number that is missing was merged into one before it
+            found.append(part.items)
+            left -= part.items.count
+    return found[::-1]
 
 
 def open_list(codec: ValueCodec, parts: list[Items], start: int | None) -> list[object]:

@@ -11,7 +11,8 @@ from types import TracebackType
 
 from rehydrate.engine.inputs import AnswersArrived
 from rehydrate.engine.run import birth_of
-from rehydrate.errors import StreamStateError
+from rehydrate.errors import AlreadyAnsweredError, StreamStateError
+from rehydrate.ids import outer_id
 from rehydrate.model.events import Event
 
 from .actor import CANCEL_SECONDS
@@ -79,7 +80,7 @@ class RunStream:
         `StreamStateError` where the turn has ended."""
         turn = await self._begun()
         actor = turn.actor
-        if actor is None or actor.ended or actor.ending is not None:
+        if actor is None or actor.ended or actor.ending is not None or actor.cancelled:
             raise StreamStateError(
                 "this turn has ended, so its stream takes no answers.",
                 "Call run(checkpoint=..., responses=...) instead.",
@@ -95,6 +96,9 @@ class RunStream:
             actor.saver.store if actor.saver is not None else None,
             [birth_of(run)],
         )
+        for answer in answers:
+            if actor.was_told(answer):
+                raise AlreadyAnsweredError(outer_id(birth_of(run), f"{answer.path}/{answer.name}"), turn.opened.run_id)
         await actor.take(AnswersArrived(answers))
 
     async def cancel(self) -> WorkflowRunResult:

@@ -79,6 +79,8 @@ async def in_thread(function: Callable[..., object], *arguments: object) -> obje
             future.set_exception(error)
 
     def work() -> None:
+        if future.cancelled():  # nobody waits any more: a handler that has not begun does not begin
+            return
         result: object = None
         error: BaseException | None = None
         try:

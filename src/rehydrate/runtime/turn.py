@@ -236,8 +236,9 @@ def _surface(turn: Turn) -> None:
     result = turn.result()
     run = turn.opened.run
     turn.channel.sequence = result.checkpoint.header.events
-    events: list[Event] = [TurnStarted(turn=result.turn, continuation=True)]
-    if turn.opened.replayed:
+    replayed = turn.opened.replayed
+    events: list[Event] = [TurnStarted(turn=result.turn, continuation=not replayed, replayed=replayed)]
+    if replayed:
         events += [OutputYielded(executor_id=item.executor_id, data=item.value) for item in reading.outputs(run)]
     birth = birth_of(run)
     events += [reading.surfaced(birth, o.path, o.name, o.record) for o in reading.open_requests(run)]

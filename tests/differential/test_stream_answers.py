@@ -1,0 +1,78 @@
+"""Answers that come while the turn runs: taken once, and from any later checkpoint the run goes on as it did."""
+
+import asyncio
+
+import pytest
+
+from rehydrate import InMemoryCheckpointStorage, WorkflowRunResult
+from rehydrate.errors import StreamStateError
+from rehydrate.model.events import Event, RequestOpened
+from tests.differential.drawing import draw
+from tests.differential.facts import RunFacts, call_facts
+from tests.differential.harness import Calls, Replay, calls_of, ended, stored_checkpoints
+from tests.differential.messages import Question, answer_to
+from tests.differential.plans import FamilyPlan
+from tests.differential.script import Step, first_step, next_step
+
+RUN_ID = "streamed"
+
+
+async def answered_call(
+    calls: Calls, number: int, step: Step, options: dict[str, object]
+) -> tuple[WorkflowRunResult, list[Event]]:
+    """Make a call as a stream and answer every question as soon as it is read, as long as the turn runs."""
+    given = {**step.options, **options, "resources": calls.weather(number), "checkpoint_storage": calls.store}
+    stream = calls.workflow.run(step.message, stream=True, **given)
+    events: list[Event] = []
+    async for event in stream:
+        events.append(event)
+        if not isinstance(event, RequestOpened) or number != 0:
+            continue
+        assert isinstance(event.data, Question)
+        try:
+            await stream.answer({event.request_id: answer_to(event.data)})
+        except StreamStateError:
+            continue
+    return await ended(stream.result()), events
+
+
+async def wrong_after_stream_answers(family: FamilyPlan) -> tuple[int, list[str]]:
+    """Answer the first call's questions through its stream; replay every checkpoint after the last of these answers.
+
+    The first of what is returned is the number of answers that the stream took.
+    """
+    calls = calls_of(family, InMemoryCheckpointStorage(), chance=1)
+    facts = RunFacts([], [])
+    options: dict[str, object] = {"run_id": RUN_ID}
+    step: Step | None = first_step(family)
+    answers = 0
+    while step is not None:
+        number = len(facts.calls)
+        result, events = await answered_call(calls, number, step, options)
+        answers = answers or len(result.checkpoint.records.table("", "receipt"))
+        facts.calls.append(call_facts(result, events))
+        facts.ends.append(result.checkpoint.header.seq)
+        options = {"checkpoint": result.checkpoint_id}
+        step = next_step(family, number + 1, result.status, result.pending_requests)
+    assert calls.store is not None
+    again = calls_of(family, calls.store, chance=2)
+    wrong: list[str] = []
+    for checkpoint in await stored_checkpoints(calls.store, RUN_ID):
+        if len(checkpoint.records.table("", "receipt")) >= answers:
+            wrong += await Replay(again, facts, checkpoint, f"again {checkpoint.header.seq}", further=1).compare()
+    return answers, wrong
+
+
+@pytest.mark.parametrize("seed", [3, 14, 40, 49])
+def test_a_run_goes_on_after_answers_through_its_stream_as_if_nothing_had_happened(seed: int) -> None:
+    """The barrier that took each answer is in the records; a replay does not ask again and gives the same."""
+    answers, wrong = asyncio.run(wrong_after_stream_answers(draw(seed)))
+    assert answers > 0
+    assert wrong == []
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("seed", range(4000, 4150))
+def test_any_run_goes_on_after_answers_through_its_stream(seed: int) -> None:
+    """The long form of the same."""
+    assert asyncio.run(wrong_after_stream_answers(draw(seed)))[1] == []
