@@ -121,9 +121,7 @@ class RunBusyError(CallError):
 
     def action(self) -> str:
         """Say what to do next."""
-        return (
-            "Wait until that turn ends and try again; a call may pass takeover=True if the owner is known to be stuck."
-        )
+        return "Wait until that turn ends and try again; a call may take a stuck owner's run with takeover=True."
 
 
 @dataclass(eq=False, repr=False)

@@ -100,6 +100,8 @@ class Crew:
             executor = self.around.outlets.graph_at(start.path).executors[delivery.executor]
             if executor.has_instance_state:
                 executor = await self._instance(start, executor, chain)
+            if self._stopped:
+                return
             invocation = Invocation(self.around, start, executor, chain.writes)
             self._tasks[task] = invocation
             if self.around.streaming:
