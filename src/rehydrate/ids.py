@@ -7,6 +7,7 @@ is the empty path, a child `executor#number`, a grandchild `executor#number/exec
 from __future__ import annotations
 
 import hashlib
+import re
 from functools import lru_cache
 from typing import Final
 
@@ -19,6 +20,7 @@ ABOVE_ROOT: Final = "/"
 #: Deepest nesting of scopes; a definition nested in itself by mistake stops here.
 MAX_DEPTH: Final = 64
 MAX_ID_LENGTH: Final = 200
+_NUMBERS: Final = re.compile(r"([0-9]+)")
 #: State keys that were found right; they come by often.
 _KEYS: Final[set[str]] = set()
 _REMEMBERED: Final = 4096
@@ -104,17 +106,4 @@ def outer_id(birth: str, name: str) -> str:
 
 def order_key(name: str) -> tuple[tuple[int, int | str], ...]:
     """Return a sort key under which the numbers inside a name count as numbers."""
-    out: list[tuple[int, int | str]] = []
-    for index, part in enumerate(_split_digits(name)):
-        out.append((0, int(part)) if index % 2 else (1, part))
-    return tuple(out)
-
-
-def _split_digits(name: str) -> list[str]:
-    parts: list[str] = [""]
-    for char in name:
-        digit = "0" <= char <= "9"
-        if digit != (len(parts) % 2 == 0):
-            parts.append("")
-        parts[-1] += char
-    return parts
+    return tuple((0, int(part)) if index % 2 else (1, part) for index, part in enumerate(_NUMBERS.split(name)))

@@ -26,7 +26,7 @@ class Job(msgspec.Struct):
     """One family: its reference, and where its checkpoints are: a SQLite file, or their bytes.
 
     `numbers` are the checkpoints to take up (all, where empty); `further` limits the calls that follow the first, but
-    for every fifth checkpoint, which is always followed to the end.
+    for every tenth checkpoint, which is always followed to the end.
     """
 
     family: FamilyPlan
@@ -68,7 +68,7 @@ async def differences(job: Job) -> list[str]:
         number = checkpoint.header.seq
         if job.numbers and number not in job.numbers:
             continue
-        further = len(job.facts.calls) if number % 5 == 0 else job.further
+        further = len(job.facts.calls) if number % 10 == 0 else job.further
         # Half of the exported ones go on without any store.
         alone = not job.database and (number // 2) % 2 == 0
         fork = None if alone else f"again {number}"

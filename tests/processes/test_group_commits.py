@@ -6,7 +6,7 @@ import struct
 import pytest
 
 from rehydrate import InMemoryCheckpointStorage, SqliteCheckpointStorage
-from rehydrate.errors import CommitConflictError
+from rehydrate.errors import CommitConflictError, IdempotencyKeyError
 from rehydrate.model.checkpoint import Latest
 from tests.processes.shop import Order, shop
 
@@ -114,5 +114,27 @@ def test_runs_that_commit_at_once_share_transactions(tmp_path):
             await asyncio.gather(*calls, return_exceptions=True)
             # Some may be on their way before the others are there.
             assert 1 <= transactions(tmp_path) - before < 20
+
+    asyncio.run(main())
+
+
+def test_of_two_new_runs_with_one_key_that_are_claimed_at_once_one_exists(store):
+    """Fifty keys, each with two runs, beside fifty runs without: of a claim that is refused nothing is there."""
+    tools = {"tools": OpenGate()}
+
+    async def main() -> None:
+        workflow = shop(store)
+        keyed = [(f"{name} {side}", f"key {name}") for name in NAMES[:50] for side in ("left", "right")]
+        calls = [
+            workflow.run(Order(run_id), run_id=run_id, idempotency_key=key, resources=tools) for run_id, key in keyed
+        ]
+        calls += [workflow.run(Order(run_id), run_id=run_id, resources=tools) for run_id in NAMES[50:]]
+        results = await asyncio.gather(*calls, return_exceptions=True)
+        refused = [result for result in results if isinstance(result, BaseException)]
+        assert [type(error) for error in refused] == [IdempotencyKeyError] * 50
+        ended = {result.run_id: result.outputs for result in results if not isinstance(result, BaseException)}
+        assert ended == {run_id: [f"1 of 1: {run_id}"] for run_id in ended}
+        assert sorted(run_id.split()[0] for run_id in ended) == NAMES
+        assert [header.run_id for header in await store.runs(limit=200)] == sorted(ended)
 
     asyncio.run(main())

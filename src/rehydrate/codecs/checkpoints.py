@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -27,8 +28,14 @@ class _Bundle(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
 def record_digest(key: str, data: bytes) -> int:
     """Return a record's SHA-256 as a number; the key is part of it, so that swapped records are seen."""
+    return int.from_bytes(hashlib.sha256(key_prefix(key) + data).digest(), "big")
+
+
+@lru_cache(maxsize=8192)
+def key_prefix(key: str) -> bytes:
+    """Return what a record's digest begins with; keys come again with every superstep."""
     name = key.encode()
-    return int.from_bytes(hashlib.sha256(len(name).to_bytes(4, "big") + name + data).digest(), "big")
+    return len(name).to_bytes(4, "big") + name
 
 
 def digest_sum(digests: Iterable[int]) -> bytes:

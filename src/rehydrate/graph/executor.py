@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
-from functools import cache, cached_property
+from functools import cached_property
 from types import FunctionType
-from typing import TYPE_CHECKING, ClassVar, Generic, ParamSpec, Self, TypeVar, cast, overload
+from typing import TYPE_CHECKING, ClassVar, Final, Generic, ParamSpec, Self, TypeVar, cast, overload
 
 from rehydrate.errors import ExecutorDefinitionError, FrozenExecutorError
 from rehydrate.graph.annotations import UNSET
@@ -24,6 +24,10 @@ Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
 
+#: The methods that give an executor state of its own.
+HOOKS: Final = ("on_checkpoint_save", "on_checkpoint_restore")
+
+
 class Executor:
     """A node with `@handler` methods; subclass it, or use `@executor` on a function.
 
@@ -34,6 +38,11 @@ class Executor:
 
     id: str
     _class_table: ClassVar[HandlerTable | None] = None
+    _has_hooks: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **options: object) -> None:
+        super().__init_subclass__(**options)
+        cls._has_hooks = any(getattr(cls, name) is not getattr(Executor, name) for name in HOOKS)
 
     # Type checkers would ask every subclass for an `__init__` that takes the same.
     if not TYPE_CHECKING:
@@ -82,7 +91,7 @@ class Executor:
     @property
     def has_instance_state(self) -> bool:
         """Whether the class overrides a checkpoint hook, so that each scope has an instance of its own."""
-        return bool(overridden_hooks(self))
+        return self._has_hooks
 
     def handler_for(self, value: object) -> HandlerSpec | None:
         """Return the most exact handler for a message; `None` for none.
@@ -202,10 +211,4 @@ def executor(
 
 def overridden_hooks(executor: Executor) -> tuple[str, ...]:
     """Return the names of the checkpoint hooks that the executor's class overrides."""
-    return _overridden(type(executor))
-
-
-@cache
-def _overridden(cls: type[Executor]) -> tuple[str, ...]:
-    names = ("on_checkpoint_save", "on_checkpoint_restore")
-    return tuple(name for name in names if getattr(cls, name) is not getattr(Executor, name))
+    return tuple(name for name in HOOKS if getattr(type(executor), name) is not getattr(Executor, name))

@@ -6,6 +6,7 @@ No user type and no open value ever appears here; a store needs nothing else to 
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import lru_cache
 from typing import Final, Literal, TypeAlias
 
 import msgspec
@@ -147,6 +148,7 @@ class Latest(msgspec.Struct, frozen=True, gc=False):
 CheckpointRef: TypeAlias = str | Latest
 
 
+@lru_cache(maxsize=8192)
 def key_text(key: Key) -> str:
     """Return a record's key as one text; no part of a key holds the separator but the last."""
     return _SEPARATOR.join(key)

@@ -243,7 +243,6 @@ class Actor:
 
     async def _flush(self) -> None:
         """Save what has gathered, then publish its events and obey what waited for it."""
-        delta, self._delta = self._delta, {}
         events, self._events = self._events, []
         later, self._later = self._later, []
         savers, self._savers = ([], self._savers) if self._inbox else (self._savers, [])
@@ -257,14 +256,13 @@ class Actor:
             if ending is not None:
                 self.ledger.next_header(self.run, ending.status, self._unsaved, 0)
         elif self.each_step or ending is not None or self.saver.lease.claim or self._copies or savers:
+            delta, self._delta = self._delta, {}
             copies, self._copies = self._copies, []
             copy = self.run.copy() if copies else None
             header = await self._save(self.saver, delta, ending)
             for waiting in copies:
                 if copy is not None and not waiting.done():
                     waiting.set_result((header, copy))
-        else:
-            self._delta = {**delta, **self._delta}
         self.channel.publish(events)
         self.crew.forget(events)
         for saved in savers:

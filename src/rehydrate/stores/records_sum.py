@@ -13,7 +13,7 @@ from queue import SimpleQueue
 from types import TracebackType
 from typing import Final, Protocol
 
-from rehydrate.codecs.checkpoints import check_digests, record_digest
+from rehydrate.codecs.checkpoints import check_digests, key_prefix, record_digest
 from rehydrate.model.checkpoint import Header
 
 #: Below these sizes a thread costs more than it saves: bytes read in all, and bytes of one part.
@@ -60,8 +60,7 @@ class RecordSum:
         if key != self._key:
             self._finish()
             self._key = key
-            name = key.encode()
-            self._hash = hashlib.sha256(len(name).to_bytes(4, "big") + name)
+            self._hash = hashlib.sha256(key_prefix(key))
             self._handed = False
         self._read += len(data)
         if self._handed or (len(data) >= _BIG and self._read > _MUCH):
