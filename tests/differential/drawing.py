@@ -130,7 +130,9 @@ class _Drawing:
 
     def _diamond(self) -> None:
         """Branches of unequal length that a join waits for."""
-        ends = [self._run_of(head, self.random.choice((0, 0, 1, 2))) for head in self._heads(self.random.choice((2, 3)))]
+        ends = [
+            self._run_of(head, self.random.choice((0, 0, 1, 2))) for head in self._heads(self.random.choice((2, 3)))
+        ]
         self._join(ends)
 
     def _join(self, ends: list[str]) -> None:
@@ -173,8 +175,8 @@ class _Drawing:
     def _loop(self, first: int) -> None:
         """Lead back to an earlier node, for messages that have fuel left."""
         back = self.random.choice(self.nodes[max(0, first) : -1] or self.nodes[:1]).id
-        if back != self.tail and back not in self.plan_targets(self.tail):
+        if back != self.tail and back not in self._targets(self.tail):
             self._group("edge", self.tail, [back], modulus=2, fuel=6)
 
-    def plan_targets(self, node: str) -> list[str]:
+    def _targets(self, node: str) -> list[str]:
         return GraphPlan("", [], self.groups).leaving(node)

@@ -62,9 +62,7 @@ def call_facts(result: WorkflowRunResult, events: Sequence[Event]) -> CallFacts:
 
 def record_facts(run: Run) -> dict[str, str]:
     """Return every record that is the same in every run with this input, as text by key."""
-    return {
-        " ".join(key): repr(comparable(key, record)) for key, record in run.records() if key[1] not in OWN_KINDS
-    }
+    return {" ".join(key): repr(comparable(key, record)) for key, record in run.records() if key[1] not in OWN_KINDS}
 
 
 def comparable(key: Key, record: Record) -> Record:

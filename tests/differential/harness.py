@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from rehydrate import CheckpointStorage, PendingRequest, Status, Workflow, WorkflowCheckpoint, WorkflowRunResult
 from rehydrate.codecs.checkpoints import encode_checkpoint
@@ -43,6 +44,7 @@ class Calls:
     store: CheckpointStorage | None = None
     chance: int = 0
     keyed: bool = False
+    durability: str = "superstep"
 
     def weather(self, number: int) -> dict[str, object]:
         """The resources of a call."""
@@ -51,6 +53,7 @@ class Calls:
     async def call(self, number: int, step: Step, **options: object) -> WorkflowRunResult:
         """Make one call of the script; a run that fails gives its result too."""
         given = {**step.options, **options, "resources": self.weather(number), "checkpoint_storage": self.store}
+        given["durability"] = self.durability
         if self.keyed and (step.message is not None or "responses" in given):
             given["idempotency_key"] = f"call {number}"
         return await ended(self.workflow.run(step.message, **given))
@@ -65,8 +68,7 @@ async def ended(work: Awaitable[WorkflowRunResult]) -> WorkflowRunResult:
     try:
         return await work
     except RunFailedError as error:
-        assert isinstance(error.result, WorkflowRunResult)
-        return error.result
+        return cast("WorkflowRunResult", error.result)
 
 
 async def reference_run(calls: Calls, run_id: str) -> RunFacts:
@@ -85,6 +87,15 @@ async def reference_run(calls: Calls, run_id: str) -> RunFacts:
     return RunFacts(found, ends)
 
 
+def run_differences(one: RunFacts, other: RunFacts) -> list[str]:
+    """Compare two runs of one script call by call."""
+    wrong = [f"{len(other.calls)} calls instead of {len(one.calls)}"] if len(one.calls) != len(other.calls) else []
+    for number, (expected, found) in enumerate(zip(one.calls, other.calls, strict=False)):
+        told = differences(expected, found) + event_differences(expected.events, found.events)
+        wrong += [f"call {number}: {text}" for text in told]
+    return wrong
+
+
 async def stored_checkpoints(store: CheckpointStorage, run_id: str) -> list[WorkflowCheckpoint]:
     """Return every checkpoint of a run, oldest first, each read from its bytes."""
     found: list[WorkflowCheckpoint] = []
@@ -99,7 +110,7 @@ async def stored_checkpoints(store: CheckpointStorage, run_id: str) -> list[Work
 class Replay:
     """A run taken up from one checkpoint and driven to the end, compared call by call with the reference.
 
-    `fork`: under a run id of its own. `further`: so many calls of the script follow the first one, if there are so many.
+    `fork`: under a run id of its own. `further`: so many calls of the script follow the first one, if it has so many.
     `captured`: in which call the checkpoint was read out of the live run; then its number of events says nothing.
     """
 

@@ -1,4 +1,4 @@
-"""The script of a run: what each call brings, as a function of the plan, the number of the call and how the run stands."""
+"""The script of a run: what each call brings, as a function of the plan, the call's number and how the run stands."""
 
 from __future__ import annotations
 

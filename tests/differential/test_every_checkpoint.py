@@ -16,7 +16,9 @@ def wrong_in_a_fresh_process(seeds: range, store: str, folder: Path) -> list[str
     return spawn(jobs, folder / "jobs")
 
 
-@pytest.mark.parametrize(("store", "first"), [("memory", 0), ("memory", 10), ("memory", 20), ("sqlite", 5), ("sqlite", 15)])
+@pytest.mark.parametrize(
+    ("store", "first"), [("memory", 0), ("memory", 10), ("memory", 20), ("sqlite", 5), ("sqlite", 15)]
+)
 def test_every_checkpoint_goes_on_in_a_fresh_process_as_if_nothing_had_happened(
     store: str, first: int, tmp_path: Path
 ) -> None:

@@ -7,19 +7,11 @@ import msgspec
 import pytest
 
 from rehydrate import CheckpointStorage, InMemoryCheckpointStorage, SqliteCheckpointStorage
+from tests.differential.building import build
 from tests.differential.drawing import draw
-from tests.differential.facts import RunFacts, differences, event_differences
-from tests.differential.harness import Calls, calls_of, reference_run
+from tests.differential.facts import RunFacts
+from tests.differential.harness import Calls, calls_of, reference_run, run_differences
 from tests.differential.plans import FamilyPlan
-
-
-def wrong_between(one: RunFacts, other: RunFacts) -> list[str]:
-    """Compare two runs call by call."""
-    wrong = [f"{len(other.calls)} calls instead of {len(one.calls)}"] if len(one.calls) != len(other.calls) else []
-    for number, (expected, found) in enumerate(zip(one.calls, other.calls, strict=False)):
-        told = differences(expected, found) + event_differences(expected.events, found.events)
-        wrong += [f"call {number}: {text}" for text in told]
-    return wrong
 
 
 async def run_of(calls: Calls) -> RunFacts:
@@ -42,7 +34,7 @@ def test_a_run_is_the_same_however_long_its_handlers_take_and_wherever_it_is_kep
     first, *others = [
         asyncio.run(run_of(calls_of(family, store, chance))) for chance, store in enumerate(stores(tmp_path))
     ]
-    assert [wrong_between(first, other) for other in others] == [[], []]
+    assert [run_differences(first, other) for other in others] == [[], []]
 
 
 @pytest.mark.parametrize("seed", range(92, 98))
@@ -53,7 +45,18 @@ def test_a_bound_on_running_handlers_changes_nothing_but_time(seed: int) -> None
         family: FamilyPlan = msgspec.structs.replace(draw(seed), max_concurrency=most)
         return asyncio.run(run_of(calls_of(family, None, chance=7)))
 
-    assert wrong_between(facts(None), facts(1)) == []
+    assert run_differences(facts(None), facts(1)) == []
+
+
+@pytest.mark.parametrize("durability", ["turn", "off"])
+@pytest.mark.parametrize("seed", [3, 7, 14])
+def test_a_weaker_durability_changes_nothing_but_what_is_stored(seed: int, durability: str) -> None:
+    """A run that is saved only at claims, pauses and ends, or never, gives the same facts."""
+    family = draw(seed)
+    store = None if durability == "off" else InMemoryCheckpointStorage()
+    weaker = Calls(family, build(family), store, chance=9, durability=durability)
+    strict = calls_of(family, InMemoryCheckpointStorage(), chance=10)
+    assert run_differences(asyncio.run(run_of(strict)), asyncio.run(run_of(weaker))) == []
 
 
 @pytest.mark.parametrize("seed", [3, 4, 13])

@@ -1,8 +1,9 @@
-"""The harness must be able to fail: it sees everything that a broken engine loses, and its graphs contain everything."""
+"""The harness must be able to fail: it sees whatever a broken engine loses, and its graphs contain everything."""
 
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable
+from itertools import count
 
 import msgspec
 import pytest
@@ -14,7 +15,9 @@ from rehydrate.graph.executor import Executor
 from rehydrate.ids import ABOVE_ROOT, depth_of, scope_of
 from rehydrate.model.records import CounterRecord, JoinRecord, Key, Record, ScopeRecord
 from tests.differential.drawing import DEEPEST, draw
-from tests.differential.harness import calls_of, reference_run, stored_checkpoints
+from tests.differential.facts import RunFacts
+from tests.differential.harness import calls_of, reference_run, run_differences, stored_checkpoints
+from tests.differential.messages import mix
 from tests.differential.spawning import Job, differences, write_job
 
 Change = Callable[[Key, Record], Record | None]
@@ -88,6 +91,17 @@ def test_an_instance_that_is_not_restored_is_noticed(jobs: list[Job], monkeypatc
 
     monkeypatch.setattr("rehydrate.runtime.crew.make_instance", broken)
     assert noticed(jobs)
+
+
+def test_a_result_that_depends_on_who_came_first_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two runs with other finishing orders differ where handlers number what they do as they do it."""
+    family = draw(14)
+    runs: list[RunFacts] = []
+    for chance in (1, 2):
+        numbers = count()
+        monkeypatch.setattr("tests.differential.nodes.mix", lambda *parts, numbers=numbers: mix(next(numbers), parts))
+        runs.append(asyncio.run(reference_run(calls_of(family, None, chance), "run")))
+    assert run_differences(*runs) != []
 
 
 def test_an_engine_that_is_not_broken_is_not_accused(jobs: list[Job]) -> None:

@@ -105,8 +105,8 @@ class Hands:
         effects: list[Effect] = []
         width = len(self._edges(start.path, delivery.executor))
         share = max(0, fuel) // (2 * width + 2)
-        for number in range(mark % 3 if width and fuel > 0 else 0):
-            effects.append(Send(sealed(mix(mark, number), share), None))
+        sends = range(mark % 3 if width and fuel > 0 else 0)
+        effects += [Send(sealed(mix(mark, number), share), None) for number in sends]
         if mark % 4 == 0 or not effects:
             effects.append(Output(sealed(mix(mark, "out"), share), None))
         if share and (mark >> 4) % 3 == 0:
@@ -121,7 +121,7 @@ class Hands:
         return tuple(effects)
 
     def _routed(self, path: str, executor: str, activation: int, effects: Sequence[Effect]) -> Input:
-        """Decide where each message goes; in a storm some conditions raise, and that one and the rest stay undecided."""
+        """Decide where each message goes; in a storm some conditions raise, and the rest stays undecided."""
         routed: list[Effect] = list(effects)
         for index, effect in enumerate(routed):
             if not isinstance(effect, Send | Output) or effect.routes is not None:
@@ -147,7 +147,7 @@ class Hands:
 
 
 class Driver:
-    """One run in memory. Every transition is checked: pure, repeatable, valid, and made of records that can be stored."""
+    """One run in memory. Every transition is checked: pure, repeatable, valid, and made of storable records."""
 
     def __init__(self, hands: Hands, run: Run | None = None) -> None:
         self.hands = hands
@@ -167,7 +167,9 @@ class Driver:
             assert record is None or decode_record(key[1], encode_record(record)) == record
         self.run.apply(step.delta)
         assert check_run(self.run) == []
-        assert self.run.totals == {kind: len([1 for key, _ in self.run.records() if key[1] == kind]) for kind in COUNTED}
+        assert self.run.totals == {
+            kind: len([1 for key, _ in self.run.records() if key[1] == kind]) for kind in COUNTED
+        }
         for command in step.commands:
             self._obey(command)
         return step

@@ -28,6 +28,7 @@ from rehydrate.graph.graph_spec import GraphSpec, unnumbered
 from rehydrate.graph.reducers import reducer_of
 from rehydrate.graph.validation import notes, problems
 from rehydrate.ports.store import CheckpointStorage
+from rehydrate.runtime.call import check_storage
 
 #: An executor, or the id of one that is added elsewhere.
 Node: TypeAlias = Executor | str
@@ -73,6 +74,7 @@ class WorkflowBuilder:
     ) -> None:
         self._name = name
         self._version = version
+        check_storage(checkpoint_storage)
         self._checkpoint_storage = checkpoint_storage
         self._resources = dict(resources or {})
         self._max_supersteps = max_supersteps

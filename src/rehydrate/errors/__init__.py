@@ -42,6 +42,7 @@ from .restore import (
     ForeignCheckpointError,
     GraphChangedError,
     InconsistentRunError,
+    RunNotFoundError,
     StaleCheckpointError,
 )
 from .run import (
@@ -96,6 +97,7 @@ __all__ = [
     "RunError",
     "RunExistsError",
     "RunFailedError",
+    "RunNotFoundError",
     "SaveFailedError",
     "SaveHookError",
     "SendTypeError",

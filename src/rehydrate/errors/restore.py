@@ -13,18 +13,37 @@ from .base import WorkflowCheckpointException
 
 @dataclass(eq=False, repr=False)
 class CheckpointNotFoundError(WorkflowCheckpointException):
-    """The store has no such checkpoint or run."""
+    """The store has no such checkpoint."""
 
     code: ClassVar[str] = "checkpoint-not-found"
     ref: str
+    #: True where a run has this id.
+    is_run: bool = False
 
     def text(self) -> str:
         """Name what was looked for."""
-        return f"no checkpoint or run {self.ref!r} in this store."
+        return f"no checkpoint {self.ref!r} in this store{'; it is the id of a run' if self.is_run else ''}."
 
     def action(self) -> str:
         """Say what to do next."""
-        return "Check the id and the store; storage.runs() lists what is there."
+        if self.is_run:
+            return f'Pass checkpoint="latest" with run_id={self.ref!r} for the newest checkpoint of that run.'
+        return "Check the id and the store; storage.runs() and storage.history(run_id) list what is there."
+
+
+@dataclass(eq=False, repr=False)
+class RunNotFoundError(CheckpointNotFoundError):
+    """The store has no such run."""
+
+    code: ClassVar[str] = "run-not-found"
+
+    def text(self) -> str:
+        """Name the run."""
+        return f"no run {self.ref!r} in this store."
+
+    def action(self) -> str:
+        """Say what to do next."""
+        return "Check the run id and the store (storage.runs() lists the runs), or pass no checkpoint to start it."
 
 
 @dataclass(eq=False, repr=False)

@@ -24,7 +24,7 @@ class RunFailedError(RunError):
 
     def text(self) -> str:
         """Name the run, the place and the reason."""
-        return f"run {self.run_id!r} failed in {self.where}: {self.reason}."
+        return f"run {self.run_id!r} failed in {self.where}: {self.reason.rstrip('.')}."
 
     def action(self) -> str:
         """Say what to do next."""
@@ -119,7 +119,7 @@ class PredicateError(RunError):
 
     def text(self) -> str:
         """Name edge and message."""
-        return f"the condition of edge {self.edge} raised for {self.message}: {self.reason}."
+        return f"the condition of edge {self.edge} raised for {self.message}: {self.reason.rstrip('.')}."
 
     def action(self) -> str:
         """Say what to do next."""
@@ -137,7 +137,7 @@ class ReducerError(RunError):
 
     def text(self) -> str:
         """Name key and reason."""
-        return f"the reducer of state key {self.key!r} failed: {self.reason}."
+        return f"the reducer of state key {self.key!r} failed: {self.reason.rstrip('.')}."
 
     def action(self) -> str:
         """Say what to do next."""
@@ -172,7 +172,7 @@ class SaveHookError(RunError):
 
     def text(self) -> str:
         """Name executor and hook."""
-        return f"{self.hook} of {self.where} failed: {self.problem}."
+        return f"{self.hook} of {self.where} failed: {self.problem.rstrip('.')}."
 
     def action(self) -> str:
         """Say what to do next."""

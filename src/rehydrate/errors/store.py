@@ -39,7 +39,7 @@ class SaveFailedError(StoreError):
 
     def text(self) -> str:
         """Name run and reason."""
-        return f"a checkpoint of run {self.run_id!r} could not be saved: {self.reason}."
+        return f"a checkpoint of run {self.run_id!r} could not be saved: {self.reason.rstrip('.')}."
 
     def action(self) -> str:
         """Say what to do next."""

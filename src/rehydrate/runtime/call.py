@@ -98,6 +98,7 @@ class Call:
     def check(self) -> Row:
         """Return the row, after everything that can be checked without loading. Raises `CallError`s."""
         self._check_kinds()
+        self._check_flags()
         row = self.row
         _check_id(self.run_id, "run_id")
         _check_id(self.idempotency_key, "idempotency_key")
@@ -125,10 +126,15 @@ class Call:
         given = cast("object", self.checkpoint)
         if not isinstance(given, str | WorkflowCheckpoint | WorkflowRunResult | None):
             raise WrongCallError(
-                f"checkpoint is a {type(given).__name__}.", 'Pass an id, a checkpoint, a result, or "latest".'
+                f"checkpoint is {with_article(given)}.", 'Pass an id, a checkpoint, a result, or "latest".'
             )
         if not isinstance(cast("object", self.resources), Mapping):
             raise WrongCallError("resources is no mapping.", 'Pass resources={"name": object}.')
+
+    def _check_flags(self) -> None:
+        for name, value in (("fork", self.fork), ("takeover", self.takeover)):
+            if not isinstance(cast("object", value), bool):
+                raise WrongCallError(f"{name} is {with_article(value)}.", "Pass True or False.")
 
     def _check_choices(self) -> None:
         for name, value, choices in (
@@ -171,12 +177,28 @@ class Call:
         return None if self.is_latest or self.checkpoint is None else str(self.checkpoint)
 
 
+def with_article(value: object) -> str:
+    """Return a value's class with its article."""
+    name = type(value).__name__
+    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
+
+
+def check_storage(storage: object) -> None:
+    """Refuse what is no store: a path, or a store's class instead of an object of it."""
+    if storage is None or (isinstance(storage, CheckpointStorage) and not isinstance(storage, type)):
+        return
+    if isinstance(storage, type):
+        raise WrongCallError(f"checkpoint_storage is the class {storage.__name__}.", "Pass an object of it.")
+    example = f"SqliteCheckpointStorage({storage!r:.80})" if isinstance(storage, str) else "a store"
+    raise WrongCallError(f"checkpoint_storage is {with_article(storage)}.", f"Pass {example}.")
+
+
 def _check_id(value: object, argument: str) -> None:
     """Refuse an id that has come from outside in a form that is not allowed."""
     if value is None:
         return
     if not isinstance(value, str):
-        raise WrongCallError(f"{argument} is a {type(value).__name__}.", "Pass a text.")
+        raise WrongCallError(f"{argument} is {with_article(value)}.", "Pass a text.")
     try:
         check_id(value, argument)
     except IdError as error:

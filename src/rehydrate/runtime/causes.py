@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Callable
 from typing import Final
 
+from rehydrate.errors import RehydrateError
 from rehydrate.model.effects import Failure, FailureKind
 
 _TEXT: Final = 2000
@@ -16,14 +17,18 @@ _TRACE: Final = 8000
 
 
 def told(error: BaseException) -> str:
-    """Return an exception's class and text."""
-    return f"{type(error).__name__}: {_text(lambda: str(error), _TEXT)}"
+    """Return an exception's class and text; of an error of this library without the next action, which is told once."""
+    return f"{type(error).__name__}: {_text(lambda: _said(error), _TEXT)}"
+
+
+def _said(error: BaseException) -> str:
+    return error.text() if isinstance(error, RehydrateError) else str(error)
 
 
 def failure_of(error: BaseException, kind: FailureKind) -> Failure:
     """Return an exception as it is recorded."""
     trace = _text(lambda: "".join(traceback.format_exception(error, limit=-8)), _TRACE)
-    return Failure(kind, type(error).__name__, _text(lambda: str(error), _TEXT), trace)
+    return Failure(kind, type(error).__name__, _text(lambda: _said(error), _TEXT), trace)
 
 
 def _text(make: Callable[[], str], limit: int) -> str:

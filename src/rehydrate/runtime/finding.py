@@ -14,6 +14,7 @@ from rehydrate.errors import (
     IdempotencyKeyError,
     RunBusyError,
     RunExistsError,
+    RunNotFoundError,
     StaleCheckpointError,
     TurnInProgressError,
     UnknownRequestError,
@@ -80,13 +81,14 @@ class Finder:
         return found
 
     def _has_base(self, row: TurnRow) -> bool:
-        """Tell whether a keyed turn began where this call begins; `"latest"` is any checkpoint, but not none."""
+        """Tell whether a keyed turn began where this call begins.
+
+        A handler that goes on "if the run exists" names no checkpoint the first time and `"latest"` when it repeats.
+        """
         call = self.call
-        if "checkpoint" in call.supplied or self.row is Row.FIND_AND_ANSWER:
+        if "checkpoint" in call.supplied or call.is_latest or self.row is Row.FIND_AND_ANSWER:
             return True
-        if call.checkpoint is None:
-            return row.base is None
-        return row.base is not None if call.is_latest else row.base == call.base
+        return row.base == call.base
 
     async def _recorded(self, store: CheckpointStorage, row: TurnRow) -> Found:
         stored = await load(store, row.checkpoint_id)
@@ -172,7 +174,7 @@ class Finder:
         stored = await store.load(base)
         if stored is None:
             if given is None:
-                raise CheckpointNotFoundError(base)
+                raise CheckpointNotFoundError(base, is_run=await store.head(base) is not None)
             self._check_run(given)
             head = await store.head(given.run_id)
             if head is not None and not self.call.fork:
@@ -225,7 +227,9 @@ async def load(store: CheckpointStorage, ref: str | Latest) -> Stored:
     """Return a stored checkpoint. Raises `CheckpointNotFoundError`."""
     stored = await store.load(ref)
     if stored is None:
-        raise CheckpointNotFoundError(ref.run_id if isinstance(ref, Latest) else ref)
+        if isinstance(ref, Latest):
+            raise RunNotFoundError(ref.run_id)
+        raise CheckpointNotFoundError(ref)
     return stored
 
 

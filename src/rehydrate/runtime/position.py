@@ -6,7 +6,7 @@ the store, or what it was given is all that it ever names.
 
 from __future__ import annotations
 
-from rehydrate.errors import RunBusyError
+from rehydrate.errors import RunBusyError, WrongCallError
 from rehydrate.ports import CheckpointStorage
 
 from .call import LATEST, CheckpointArgument
@@ -83,6 +83,12 @@ class Position:
 
     async def _supply_given(self, filled: CallOptions, store: CheckpointStorage | None) -> None:
         """Fill in what the conversation begins with: a checkpoint, or the head of its run where there is one."""
+        given = filled.get("run_id")
+        if given is not None and self._run_id is not None and given != self._run_id:
+            raise WrongCallError(
+                f"this conversation is run {self._run_id!r} and was given run_id={given!r}.",
+                "Leave run_id out, or open a session for the other run.",
+            )
         if self._given is not None:
             filled["checkpoint"] = self._given
         if filled.get("run_id") is None and self._run_id is not None:

@@ -15,7 +15,7 @@ from rehydrate.model.checkpoint import Status
 from rehydrate.ports import CheckpointStorage
 
 from .actor import Actor
-from .call import Call
+from .call import Call, check_storage
 from .checkpoint import WorkflowCheckpoint
 from .checks import check_definition
 from .options import KNOWN_OPTIONS, CallOptions
@@ -69,6 +69,7 @@ class Runner:
         *,
         position: Position | None = None,
     ) -> None:
+        check_storage(checkpoint_storage)
         self.program = workflow.program
         self.checkpoint_storage = workflow.checkpoint_storage if checkpoint_storage is None else checkpoint_storage
         #: True once it was restored from a checkpoint object.
