@@ -162,5 +162,5 @@ def test_a_renamed_class_keeps_its_stored_name() -> None:
 def test_a_type_that_is_gone_is_named_with_the_ways_out() -> None:
     """An unknown type is its own error, at the top and inside of a value."""
     for sealed in (codec(First).seal(First("a", 1)), codec(First).seal([First("a", 1)]), Sealed("First", b"\x01")):
-        with pytest.raises(UnknownTypeError, match=r"'First' is not registered.*Import.*renamed.*migration"):
+        with pytest.raises(UnknownTypeError, match=r"'First' is not registered.*Import.*renamed.*keep the class"):
             codec().open(sealed)

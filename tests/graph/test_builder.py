@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from rehydrate import InMemoryCheckpointStorage
 from rehydrate.api.builder import Case, Default, WorkflowBuilder
 from rehydrate.errors import FrozenExecutorError, WorkflowBuildError
 from rehydrate.graph.definition import Reducer
@@ -99,7 +100,7 @@ def test_one_executor_can_stand_in_two_workflows() -> None:
 
 def test_a_built_workflow_can_be_a_node_and_its_store_is_noted(caplog) -> None:
     """Nothing is wrong with it; the note is for the log."""
-    child = WorkflowBuilder(name="child", start_executor=node("in"), checkpoint_storage=object()).build()
+    child = WorkflowBuilder(name="child", start_executor=node("in"), checkpoint_storage=InMemoryCheckpointStorage()).build()
     with caplog.at_level(logging.INFO, logger="rehydrate"):
         parent = WorkflowBuilder(name="parent", start_executor=WorkflowExecutor(child)).build()
     assert parent.definition.children == {"child": child.definition}
