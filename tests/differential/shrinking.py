@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import pprint
 import sys
 from collections.abc import Callable, Iterator
 
@@ -120,7 +119,7 @@ def _simpler_nodes(node: NodePlan) -> Iterator[NodePlan]:
 def main() -> None:
     logging.disable(logging.WARNING)
     found = shrink(draw(int(sys.argv[1])), lambda family: first_difference(family) is not None)
-    sys.stdout.write(f"{pprint.pformat(found, width=120)}\n{first_difference(found)}\n")
+    sys.stdout.write(f"{msgspec.json.format(msgspec.json.encode(found)).decode()}\n{first_difference(found)}\n")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """The pages hang together, and list all of what they say they list."""
 
+import inspect
 import re
 from collections import Counter
 from pathlib import Path
@@ -7,7 +8,8 @@ from typing import get_args
 
 import pytest
 
-from rehydrate import Status, errors
+import rehydrate
+from rehydrate import Reducer, Status, WorkflowBuilder, WorkflowContext, errors
 from rehydrate.model.events import Event
 from rehydrate.model.records import RECORD_TYPES
 from rehydrate.runtime.call import ROWS
@@ -130,3 +132,38 @@ def test_a_page_has_one_title(page: Path) -> None:
     """A page begins with its title and has no second one."""
     assert page.read_text(encoding="utf-8").startswith("# ")
     assert len(re.findall(r"^# ", prose(page), re.MULTILINE)) == 1
+
+
+def test_the_page_on_building_has_every_member_of_the_context() -> None:
+    """The table has each public member of a context once."""
+    listed = [cell.partition("(")[0] for cell in first_cells("building.md", "The context")]
+    assert sorted(listed) == sorted(name for name in vars(WorkflowContext) if not name.startswith("_"))
+
+
+def test_the_page_on_building_uses_every_call_of_the_builder() -> None:
+    """Each call that adds edges, and each argument of the builder, is on the page."""
+    text = (DOCS / "building.md").read_text(encoding="utf-8")
+    calls = {name for name in vars(WorkflowBuilder) if not name.startswith("_")}
+    assert [name for name in sorted(calls) if f"{name}(" not in text] == []
+    given = set(inspect.signature(WorkflowBuilder).parameters) - {"name", "start_executor", "version"}
+    assert [name for name in sorted(given) if f"{name}=" not in text] == []
+
+
+def test_the_page_on_building_has_every_reducer() -> None:
+    """The table names the reducers that come with the library."""
+    there = {name for name in rehydrate.__all__ if isinstance(getattr(rehydrate, name), Reducer)}
+    assert set(first_cells("building.md", "State and reducers")) == there | {"a named function"}
+
+
+def test_the_handler_on_the_page_catches_what_the_table_says() -> None:
+    """The statuses of a web handler are the same in its code and in the table, and every class is an error."""
+    table = {
+        row[0]: set(re.findall(r"`(\w+)`", row[1])) for row in rows(DOCS / "errors.md", "What a web handler catches")
+    }
+    code = (DOCS / "resume.md").read_text(encoding="utf-8").split("BY_STATUS = {\n", 1)[1].split("\n}\n", 1)[0]
+    in_code = {
+        status: set(re.findall(r"errors\.(\w+)", kinds))
+        for status, kinds in re.findall(r"^    (\d+): \((.*?)\),$", code, re.MULTILINE | re.DOTALL)
+    }
+    assert table == in_code
+    assert set().union(*table.values()) <= set(errors.__all__)

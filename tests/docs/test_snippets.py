@@ -1,5 +1,8 @@
 """The blocks of Python in the documentation run as they stand, page by page, in an empty folder."""
 
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,10 +12,11 @@ from sybil.parsers.markdown import PythonCodeBlockParser
 from tests.docs.pages import ROOT, name_of, pages
 
 BLOCKS = Sybil(parsers=[PythonCodeBlockParser()], path=str(ROOT), pattern="*.md")
+FIRST_PAGE = ROOT / "README.md"
 WITH_BLOCKS = [page for page in pages() if "```python\n" in page.read_text(encoding="utf-8")]
 
 
-@pytest.mark.parametrize("page", WITH_BLOCKS, ids=name_of)
+@pytest.mark.parametrize("page", [page for page in WITH_BLOCKS if page != FIRST_PAGE], ids=name_of)
 def test_the_blocks_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All blocks of a page run one after the other in one namespace; what they store lands in the current folder."""
     monkeypatch.chdir(tmp_path)
@@ -26,5 +30,32 @@ def test_the_blocks_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytes
 
 
 def test_the_pages_that_must_have_blocks_have_some() -> None:
-    """The first page and those on resuming and on checkpoints show what they say."""
-    assert {"README.md", "docs/resume.md", "docs/checkpoint.md"} <= {name_of(page) for page in WITH_BLOCKS}
+    """The first page and those on building, resuming, checkpoints and errors show what they say."""
+    wanted = {"README.md", *(f"docs/{name}.md" for name in ("building", "checkpoint", "errors", "resume"))}
+    assert wanted <= {name_of(page) for page in WITH_BLOCKS}
+
+
+def started(program: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a program of the first page in its folder, with warnings as errors."""
+    command = [sys.executable, "-W", "error", program]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=60)
+
+
+def test_the_first_page_runs_as_two_programs(tmp_path: Path) -> None:
+    """Saved under the names that they begin with, its blocks print what the page shows, each in its own process."""
+    text = FIRST_PAGE.read_text(encoding="utf-8")
+    programs = dict(re.findall(r"^```python\n# (\w+\.py)\n(.*?)^```", text, re.MULTILINE | re.DOTALL))
+    shown = dict(re.findall(r"^```console\n\$ python (\w+\.py)\n(.*?)^```", text, re.MULTILINE | re.DOTALL))
+    assert list(programs) == list(shown) == ["claims.py", "later.py"]
+    assert text.count("```python\n") == 2
+    for name, source in programs.items():
+        (tmp_path / name).write_text(source, encoding="utf-8")
+    for name, said in shown.items():
+        done = started(name, tmp_path)
+        assert (done.returncode, done.stderr, done.stdout) == (0, "", said)
+
+    again = started("claims.py", tmp_path)
+    assert again.returncode == 1
+    assert "RunExistsError: run 'inbox-7' exists already" in again.stderr
+    there = {path.name for path in tmp_path.iterdir()} - {"__pycache__", *programs}
+    assert there == {"runs.db", "runs.db.owners"}

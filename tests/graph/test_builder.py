@@ -100,7 +100,8 @@ def test_one_executor_can_stand_in_two_workflows() -> None:
 
 def test_a_built_workflow_can_be_a_node_and_its_store_is_noted(caplog) -> None:
     """Nothing is wrong with it; the note is for the log."""
-    child = WorkflowBuilder(name="child", start_executor=node("in"), checkpoint_storage=InMemoryCheckpointStorage()).build()
+    store = InMemoryCheckpointStorage()
+    child = WorkflowBuilder(name="child", start_executor=node("in"), checkpoint_storage=store).build()
     with caplog.at_level(logging.INFO, logger="rehydrate"):
         parent = WorkflowBuilder(name="parent", start_executor=WorkflowExecutor(child)).build()
     assert parent.definition.children == {"child": child.definition}

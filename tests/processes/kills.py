@@ -19,8 +19,6 @@ from tests.processes.line import PATIENCE
 from tests.processes.nursery import Child, Nursery
 
 T = TypeVar("T")
-RUN = "talk"
-CONTINUATION = {"run_id": RUN, "checkpoint": "latest"}
 #: A call is killed no more often than this: at five attempts lost in a row an invocation fails, as it should.
 KILLS_PER_CALL = 4
 
@@ -60,7 +58,9 @@ def answer_to(question: str) -> str:
 class Client:
     """Talks to one process after the other. `kills` counts those that it has killed."""
 
-    def __init__(self, nursery: Nursery, folder: Path, chance: random.Random) -> None:
+    def __init__(self, nursery: Nursery, folder: Path, run_id: str, chance: random.Random) -> None:
+        self.run_id = run_id
+        self.continuation = {"run_id": run_id, "checkpoint": "latest"}
         self.nursery = nursery
         self.chance = chance
         self.told = {
@@ -98,7 +98,7 @@ class Client:
 
     def call(self, step: Step) -> dict[str, object]:
         """Return the arguments of a turn; there are several ways to say the same."""
-        call: dict[str, object] = {} if step.order is None else {"message": step.order, "run_id": RUN}
+        call: dict[str, object] = {} if step.order is None else {"message": step.order, "run_id": self.run_id}
         if self.results:
             before = self.results[-1]
             ids = {text: request_id for request_id, _, text in before["requests"]}
@@ -107,9 +107,9 @@ class Client:
             if step.order is not None:
                 call["on_pending"] = "keep"
             if step.order is not None or self.chance.random() < 0.5:
-                call |= {"run_id": RUN, "checkpoint": self.chance.choice(["latest", before["checkpoint"]])}
+                call |= {"run_id": self.run_id, "checkpoint": self.chance.choice(["latest", before["checkpoint"]])}
         if self.chance.random() < 0.4:
-            call["idempotency_key"] = f"turn {len(self.results) + 1}"
+            call["idempotency_key"] = f"turn {len(self.results) + 1} of {self.run_id}"
         return call
 
     def attempt(self, call: dict[str, object], *, killed: bool) -> dict[str, object] | None:
@@ -155,7 +155,7 @@ class Client:
         if head is None or head.header.turn < number:
             return None, call
         if head.header.status not in RESTING:
-            return None, self.chance.choice([call, CONTINUATION])
+            return None, self.chance.choice([call, self.continuation])
         # The turn ended well before its result was said. With its key the same call gives it; without, it is refused
         # where it names its checkpoint or run, and `"latest"` shows how the run stands.
         if "idempotency_key" in call:
@@ -165,7 +165,7 @@ class Client:
         else:
             if call.get("checkpoint") != "latest":
                 assert self.attempt(call, killed=False)["error"] == refusal(call)
-            result = self.attempt(CONTINUATION, killed=False)
+            result = self.attempt(self.continuation, killed=False)
         assert result["checkpoint"] == head.header.checkpoint_id
         return result, call
 
@@ -178,7 +178,7 @@ class Client:
         assert not head.alive
         assert head.header.events >= self.event
         # The records are counted, and their sum is compared, as they are loaded.
-        opened = {request.request_id for request in do(self.store.inspect(Latest(RUN))).requests}
+        opened = {request.request_id for request in do(self.store.inspect(Latest(self.run_id))).requests}
         assert len(opened) == head.header.pending
         if head.header.turn == number:
             assert opened.isdisjoint(call.get("responses", {}))
@@ -206,13 +206,13 @@ class Client:
         assert sorted(r.request_id for r in found.requests) == sorted(r[0] for r in result["requests"])
 
     def head(self) -> Head | None:
-        return do(self.store.head(RUN))
+        return do(self.store.head(self.run_id))
 
     def close(self) -> None:
         """Look at everything that was ever acknowledged, at the chain of checkpoints, and close the store."""
         for result in self.results:
             self.check_stored(result)
-        chain = do(self.store.history(RUN, limit=self.head().header.seq + 2))
+        chain = do(self.store.history(self.run_id, limit=self.head().header.seq + 2))
         assert [header.seq for header in chain] == list(range(len(chain)))[::-1]
         assert [h.previous_checkpoint_id for h in chain] == [*(h.checkpoint_id for h in chain[1:]), None]
         if self.child is not None:
@@ -238,7 +238,7 @@ async def uninterrupted(steps: list[Step]) -> list[dict[str, object]]:
     for step in steps:
         message = None if step.order is None else Order(step.order)
         if result is None:
-            result = await workflow.run(message, run_id=RUN)
+            result = await workflow.run(message, run_id="reference")
         else:
             ids = {request.data.text: request.request_id for request in result.pending_requests}
             answers = {ids[text]: answer_to(text) for text in step.answers}
@@ -270,7 +270,7 @@ def at_rest(client: Client) -> list[str]:
 
     async def read() -> list[str]:
         workflow = conversation(client.store)
-        result = await workflow.run(checkpoint="latest", run_id=RUN)
+        result = await workflow.run(checkpoint="latest", run_id=client.run_id)
         assert result.status is Status.IDLE
         return sorted(result.checkpoint.state["filed"])
 

@@ -6,7 +6,7 @@ import socket
 import time
 
 #: Seconds after which a process that says nothing has failed.
-PATIENCE = 10.0
+PATIENCE = 60.0
 
 
 class Line:

@@ -112,6 +112,8 @@ def filled(value: object, **words: str) -> object:
     match value:
         case str():
             return value.format(**words)
+        case bool():
+            return value
         case list():
             return [filled(item, **words) for item in value]
         case dict():
@@ -194,16 +196,19 @@ class Course:
             self._read = file.tell()
         return found
 
-    def round(self, race: Race, words: dict[str, str], *, meet: str, held: bool) -> str:
-        """Let all race for one run; return the winner's checkpoint."""
-        entry = race.ran.split()[0]
+    def replies(self, race: Race, words: dict[str, str], **told: object) -> dict[str, dict[str, object]]:
+        """Let all call at one moment; return what each says first."""
         for name, caller in self.callers.items():
-            call = filled(race.call, name=name, **words)
-            caller.send({"call": call, "meets_at": meet, "holds": [entry] if held else []})
+            caller.send({"call": filled(race.call, name=name, **words), **told})
         for caller in self.callers.values():
             assert caller.receive() == "here"
         self.go(len(self.callers))
-        replies = {name: caller.receive() for name, caller in self.callers.items()}
+        return {name: caller.receive() for name, caller in self.callers.items()}
+
+    def round(self, race: Race, words: dict[str, str], *, meet: str, held: bool) -> str:
+        """Let all race for one run; return the winner's checkpoint."""
+        holds = race.ran.split()[:1] if held else []
+        replies = self.replies(race, words, meets_at=meet, holds=holds)
         winners = [name for name, reply in replies.items() if "holds" in reply or outcome(reply) == "ran"]
         assert len(winners) == 1, replies
         (winner,) = winners

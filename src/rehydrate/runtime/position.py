@@ -62,9 +62,13 @@ class Position:
     async def supply(self, options: CallOptions, store: CheckpointStorage | None) -> CallOptions:
         """Return the options with run id and checkpoint filled in. Raises `RunBusyError` where a turn without a store
         still runs: what it will leave is not known yet."""
-        if options.get("checkpoint") is not None:
+        given = options.get("checkpoint")
+        if given is not None and (given != LATEST or options.get("run_id") is not None or self.run_id is None):
             return options
         filled = options.copy()
+        if given is not None:
+            filled["run_id"] = self.run_id
+            return filled
         if self.turn is None:
             if self.opening > 1:
                 raise RunBusyError(self.run_id or "of this conversation", process_owner())
