@@ -13,7 +13,7 @@ from .change import Change
 from .run import Run
 
 #: So many single receipts become one record.
-PACK: Final = 64
+PACK: Final = 32
 
 
 def leave_receipt(change: Change, path: str, name: str, record: ReceiptRecord) -> None:

@@ -17,7 +17,7 @@ from .change import Change
 from .commands import RouteAgain, StartInvocation
 from .inputs import TurnArrived
 from .plan import Plan, invocation_name, plan_of
-from .steps import start_step
+from .steps import all_scopes, start_step
 
 #: After so many attempts lost in a row an invocation fails.
 LOST_LIMIT: Final = 5
@@ -25,16 +25,15 @@ LOST_LIMIT: Final = 5
 
 def restart(change: Change, unfinished: list[str], arrived: TurnArrived) -> None:
     """Start what every unfinished superstep still needs."""
+    progress = _progress(change, unfinished)
     for path in unfinished:
         if change.draft.get(path, "limit", "") is not None:
             _lift_limit(change, path)
             continue
         _clear_failures(change, path)
-        if not arrived.interrupted:
-            change.draft.clear(path, "attempt")
         plan = cast("Plan", plan_of(change, path))
         for chain in plan.chains.values():
-            _restart_chain(change, path, plan, chain, lost=arrived.interrupted)
+            _restart_chain(change, path, plan, chain, progress if arrived.interrupted else None)
 
 
 def _clear_failures(change: Change, path: str) -> None:
@@ -59,8 +58,19 @@ def _lift_limit(change: Change, path: str) -> None:
     start_step(change, path)
 
 
-def _restart_chain(change: Change, path: str, plan: Plan, chain: list[Delivery], *, lost: bool) -> None:
-    """Start the first unfinished invocation of a chain, and ask conditions again that raised."""
+def _progress(change: Change, unfinished: list[str]) -> str:
+    """Return a mark of how far a run is; as long as no invocation of it finishes, it stays the same."""
+    draft = change.draft
+    supersteps = sum(cast("ScopeRecord", draft.scope(path)).superstep for path in all_scopes(change))
+    finished = sum(draft.count(path, kind) for path in unfinished for kind in ("done", "unrouted"))
+    return f"{supersteps} {finished}"
+
+
+def _restart_chain(change: Change, path: str, plan: Plan, chain: list[Delivery], lost_at: str | None) -> None:
+    """Start the first unfinished invocation of a chain, and ask conditions again that raised.
+
+    `lost_at`: its attempt ended with its process, when the run was so far.
+    """
     draft = change.draft
     superstep = plan.step.superstep
     for delivery in chain:
@@ -70,20 +80,23 @@ def _restart_chain(change: Change, path: str, plan: Plan, chain: list[Delivery],
         if draft.get(path, "unrouted", name) is not None:
             change.then.append(RouteAgain(path, superstep, delivery))
             continue
-        if not lost or _count_lost(change, path, delivery):
+        if _count_attempt(change, path, delivery, lost_at):
             change.then.append(StartInvocation(path, superstep, delivery, plan.payloads(delivery)))
         return
 
 
-def _count_lost(change: Change, path: str, delivery: Delivery) -> bool:
-    """Count an attempt that ended with its process; `False` where it was one too many."""
+def _count_attempt(change: Change, path: str, delivery: Delivery, lost_at: str | None) -> bool:
+    """Count an attempt that was found unfinished; `False` where its process was lost once too often."""
     name = invocation_name(delivery.executor, delivery.activation)
     before = cast("AttemptRecord | None", change.draft.get(path, "attempt", name))
-    lost = (before.lost if before else 0) + 1
+    lost = 0
+    if lost_at is not None:
+        lost = 1 + (before.lost if before is not None and before.progress == lost_at else 0)
+    started = 1 + (before.started if before is not None else 0)
     if lost < LOST_LIMIT:
-        change.draft.put(path, "attempt", name, AttemptRecord(lost))
+        change.draft.put(path, "attempt", name, AttemptRecord(started, lost, lost_at or ""))
         return True
-    change.draft.remove(path, "attempt", name)
+    change.draft.put(path, "attempt", name, AttemptRecord(started - 1, 0, ""))
     failure = Failure("lost", "LostAttempts", f"its process ended during each of {lost} attempts in a row")
     change.draft.put(path, "failure", name, FailureRecord(failure, delivery.executor, delivery.activation))
     return False

@@ -108,8 +108,7 @@ def _finished(change: Change, item: InvocationFinished) -> None:
             draft.remove(item.path, "unrouted", name)
         draft.put(item.path, "done", name, record)
     if draft.totals["attempt"]:
-        for path in all_scopes(change):
-            draft.clear(path, "attempt")
+        draft.remove(item.path, "attempt", name)
     following = None if again else plan.find(item.executor, item.activation + 1)
     if following is not None:
         change.now.append(StartInvocation(item.path, plan.step.superstep, following, plan.payloads(following)))

@@ -143,9 +143,15 @@ class FailureRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forb
 
 
 class AttemptRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
-    """Attempts of an invocation that were found unfinished at a restore."""
+    """Attempts of an invocation that were found unfinished at a restore.
 
+    `started` counts them all; `lost` those in a row that ended with their process while nothing in the run finished,
+    for which `progress` tells how far the run was.
+    """
+
+    started: int
     lost: int
+    progress: str
 
 
 class RequestRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):

@@ -20,7 +20,7 @@ from rehydrate.graph.hints import describe, matches
 from rehydrate.ids import check_key, outer_id
 from rehydrate.model.effects import Ask, Effect, Output, Routes, Send, SetState, UpdateState
 from rehydrate.model.events import Emitted, Event
-from rehydrate.model.records import TurnRecord
+from rehydrate.model.records import AttemptRecord, TurnRecord
 from rehydrate.model.sealed import Items, Sealed
 
 from .outlets import Outlet, Outlets
@@ -127,7 +127,7 @@ class InvocationContext(WorkflowContext[Any, Any]):
         """The number of this attempt, from 1."""
         delivery = self._start.delivery
         record = self._around.run.get(self.path, "attempt", f"{delivery.executor}#{delivery.activation}")
-        return 1 + cast("int", getattr(record, "lost", 0))
+        return 1 + (record.started if isinstance(record, AttemptRecord) else 0)
 
     @property
     def effect_key(self) -> str:
