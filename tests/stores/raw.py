@@ -4,7 +4,9 @@ import asyncio
 import sqlite3
 from collections.abc import Awaitable, Callable
 from contextlib import closing
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TypeVar
 
 from rehydrate.model.checkpoint import RequestRow
@@ -27,6 +29,24 @@ def use(path: Path, call: Callable[[SqliteCheckpointStorage], Awaitable[T]]) -> 
 
 def fill(path: Path, run_id: str = "run") -> CommitMaker:
     """Store a run at rest: three checkpoints, records `a`, `b` and a big one, a request and a turn with a key."""
+    if path.exists():
+        return commit_run(path, run_id)
+    data, maker = filled(run_id)
+    path.write_bytes(data)
+    return maker.copy(owner="owner", tag="")
+
+
+@cache
+def filled(run_id: str) -> tuple[bytes, CommitMaker]:
+    """Return the file of a store with one run, made once, and the maker of the run."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "runs.db"
+        maker = commit_run(path, run_id)
+        return path.read_bytes(), maker
+
+
+def commit_run(path: Path, run_id: str) -> CommitMaker:
+    """Commit the run of `fill` through a store."""
     maker = CommitMaker(run_id)
 
     async def main(store: SqliteCheckpointStorage) -> None:

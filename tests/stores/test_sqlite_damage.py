@@ -8,9 +8,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from rehydrate.errors import CheckpointCorruptError, CheckpointFormatError, RehydrateError
+from rehydrate.errors import CheckpointCorruptError, CheckpointFormatError, CommitConflictError, RehydrateError
 from rehydrate.model.checkpoint import Latest, Stored, TurnRow
 from rehydrate.stores.sqlite import SqliteCheckpointStorage
+from rehydrate.testing.store_contract import CommitMaker
 from tests.stores.raw import ask, change, fill, use
 
 HEAD_OF_A = "(SELECT record FROM rehydrate_live WHERE key = 'a')"
@@ -153,13 +154,33 @@ def test_a_missing_table_is_damage(tmp_path: Path) -> None:
         use(path, lambda store: store.load(Latest("run")))
 
 
-def test_a_file_that_is_no_database_is_damage(tmp_path: Path) -> None:
-    """A file with anything else in it is reported and left as it is."""
+def test_a_checkpoint_that_a_lost_run_left_is_damage(tmp_path: Path) -> None:
+    """Where the row of a run is lost, its checkpoints are found by the next new run, and named as what they are."""
     path = tmp_path / "runs.db"
-    path.write_bytes(b"certainly no database" * 500)
-    with pytest.raises(CheckpointCorruptError, match=r"runs\.db.*not a database"):
-        use(path, lambda store: store.head("run"))
-    assert path.read_bytes() == b"certainly no database" * 500
+    fill(path)
+    assert change(path, "DELETE FROM rehydrate_run") == 1
+    for run_id in ("run", "another"):
+        with pytest.raises(CheckpointCorruptError, match=r"run 'run' in store .*: its checkpoint run:0 is there") as no:
+            use(path, lambda store, run_id=run_id: store.commit(CommitMaker(run_id).claim()))
+        assert "process" not in str(no.value)
+    assert ask(path, "SELECT count(*) FROM rehydrate_run") == [(0,)]
+
+
+@pytest.mark.parametrize("table", ["rehydrate_turn", "rehydrate_request", "rehydrate_live"])
+def test_a_checkpoint_id_in_use_says_by_what(tmp_path: Path, table: str) -> None:
+    """Whatever else is lost, a commit with the id of a checkpoint that is there says which checkpoint has it."""
+    path = tmp_path / "runs.db"
+    maker = fill(path)
+    assert change(path, f"DELETE FROM {table}") >= 1
+    commit = maker.claim()
+    taken = msgspec.structs.replace(commit, header=msgspec.structs.replace(commit.header, checkpoint_id="run:1"))
+    with pytest.raises(CommitConflictError) as no:
+        use(path, lambda store: store.commit(taken))
+    assert (no.value.expected, no.value.found) == (
+        "a new checkpoint id",
+        "run:1 in use by checkpoint number 1 of run 'run'",
+    )
+    assert "process" not in str(no.value)
 
 
 async def everything(store: SqliteCheckpointStorage) -> tuple[object, ...]:
@@ -169,8 +190,9 @@ async def everything(store: SqliteCheckpointStorage) -> tuple[object, ...]:
     return (*stored, await store.find_request("q-run"), turn, await store.read("run", ["a", "b"]))
 
 
+@pytest.mark.parametrize("rounds", [10, pytest.param(500, marks=pytest.mark.proof)])
 @pytest.mark.parametrize("kind", ["flip", "cut"])
-def test_random_damage_is_reported_or_harmless(tmp_path: Path, kind: str) -> None:
+def test_random_damage_is_reported_or_harmless(tmp_path: Path, kind: str, rounds: int) -> None:
     """After a flipped bit or a cut anywhere in the file, an answer is the right one, `None`, or an error of ours."""
     path, copy = tmp_path / "runs.db", tmp_path / "copy.db"
     fill(path)
@@ -179,7 +201,7 @@ def test_random_damage_is_reported_or_harmless(tmp_path: Path, kind: str) -> Non
     used = ask(path, "PRAGMA page_count")[0][0]
     assert used == size // 4096
     seen = set[str]()
-    for _ in range(60):
+    for _ in range(rounds):
         shutil.copyfile(path, copy)
         # Most of the file is one big record; the rest is where damage is interesting.
         place = source.choice([source.randrange(size), source.randrange(40 * 4096), size - source.randrange(8 * 4096)])

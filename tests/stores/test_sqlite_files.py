@@ -10,25 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from rehydrate.errors import StoreUnavailableError, WrongCallError
+from rehydrate.errors import StoreUnavailableError
 from rehydrate.model.checkpoint import Latest
-from rehydrate.stores import file_lock, sqlite_database
+from rehydrate.stores import file_lock, sqlite_database, sqlite_place
 from rehydrate.stores.sqlite import SqliteCheckpointStorage
 from rehydrate.testing.store_contract import CommitMaker
 from tests.stores.raw import CLOCK, ask, fill, use
-
-
-@pytest.mark.parametrize("path", ["", ":memory:", "a\0b"])
-def test_a_path_must_name_a_file(path: str) -> None:
-    """Names by which SQLite means no file, or none at all, are refused at the call."""
-    with pytest.raises(WrongCallError, match="is not the path of a file"):
-        SqliteCheckpointStorage(path)
-
-
-def test_a_missing_folder_is_named(tmp_path: Path) -> None:
-    """A store in a folder that does not exist cannot be used, and says which."""
-    with pytest.raises(StoreUnavailableError, match=r"nowhere/runs\.db"):
-        use(tmp_path / "nowhere" / "runs.db", lambda store: store.head("run"))
 
 
 def test_a_relative_path_stays_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,27 +43,9 @@ def test_commits_are_durable_and_in_wal_mode(tmp_path: Path) -> None:
     database.close()
 
 
-def test_a_file_that_was_replaced_takes_no_commit(tmp_path: Path) -> None:
-    """A commit into a file that was removed while it was open is refused; the next call opens what is there now."""
-    path, maker = tmp_path / "runs.db", CommitMaker()
-
-    async def main() -> None:
-        async with SqliteCheckpointStorage(path, clock=CLOCK) as store:
-            await store.commit(maker.claim())
-            for name in ("runs.db", "runs.db-wal", "runs.db-shm"):
-                (tmp_path / name).unlink()
-            lost = maker.copy(owner="owner", tag="lost")
-            with pytest.raises(StoreUnavailableError, match="moved, removed or replaced"):
-                await store.commit(lost.step())
-            await store.commit(CommitMaker("new").claim())
-            assert [header.run_id for header in await store.runs()] == ["new"]
-
-    asyncio.run(main())
-
-
 def test_a_program_that_locks_the_file_is_waited_for_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A foreign program that keeps the file locked makes a commit fail after a while; then it works again."""
-    monkeypatch.setattr(sqlite_database, "_BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(sqlite_place, "BUSY_SECONDS", 0.05)
     path, maker = tmp_path / "runs.db", CommitMaker()
 
     async def main() -> None:

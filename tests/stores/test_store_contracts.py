@@ -1,5 +1,6 @@
 """Every store of the package passes the public contract."""
 
+import asyncio
 from functools import partial
 from pathlib import Path
 
@@ -8,6 +9,8 @@ import pytest
 from rehydrate.ports import CheckpointStorage
 from rehydrate.stores.memory import InMemoryCheckpointStorage
 from rehydrate.stores.sqlite import SqliteCheckpointStorage
+from rehydrate.testing.contract_processes import of_two_processes_one_wins
+from rehydrate.testing.contract_races import of_two_tasks_one_wins, of_two_threads_one_wins
 from rehydrate.testing.store_contract import LocalStoreContract, MakeStore, StoreContract
 
 
@@ -25,6 +28,13 @@ class TestSqliteStore(LocalStoreContract):
     @pytest.fixture
     def make_store(self, tmp_path: Path) -> MakeStore:
         return partial(SqliteCheckpointStorage, tmp_path / "runs.db")
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("check", [of_two_tasks_one_wins, of_two_threads_one_wins, of_two_processes_one_wins])
+def test_one_of_two_wins_two_thousand_times(tmp_path: Path, check) -> None:
+    """The long form of the races: exactly one commit is taken each time."""
+    asyncio.run(check(partial(SqliteCheckpointStorage, tmp_path / "runs.db"), rounds=2000))
 
 
 def test_the_stores_fit_the_protocol(tmp_path: Path) -> None:

@@ -5,19 +5,53 @@ Ids are data and never become part of a statement or a path; what cannot be stor
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Sequence
+from typing import Final, cast
 
 from rehydrate.errors import WrongCallError
-from rehydrate.model.checkpoint import Commit
+from rehydrate.model.checkpoint import CheckpointRef, Commit, Latest, Status
+
+_STATUSES: Final = frozenset(status.value for status in Status)
 
 
-def check_texts(*texts: str) -> None:
-    """Raise `WrongCallError` where a text holds half of a surrogate pair, which no encoding stores."""
-    _check_joined("".join(texts))
+def check_texts(**texts: object) -> None:
+    """Raise `WrongCallError` where a text is none, or holds half of a surrogate pair, which no encoding stores."""
+    given: list[str] = []
+    for name, text in texts.items():
+        if not isinstance(text, str):
+            raise WrongCallError(f"{name} is {_kind(text)}.", "Pass a str.")
+        given.append(text)
+    _check_whole("".join(given))
+
+
+def check_ref(ref: CheckpointRef) -> None:
+    """Raise `WrongCallError` unless this can name a checkpoint."""
+    if isinstance(ref, Latest):
+        check_texts(run_id=ref.run_id)
+        return
+    check_texts(ref=ref)
+
+
+def check_keys(keys: object) -> tuple[str, ...]:
+    """Return the keys. Raises `WrongCallError` where these are no keys; one text is not a list of its characters."""
+    if isinstance(keys, str) or not isinstance(keys, Iterable):
+        raise WrongCallError(f"keys is {_kind(keys)}.", "Pass a list of keys.")
+    found = tuple(cast("Iterable[str]", keys))
+    _check_all(found, "keys holds")
+    return found
+
+
+def check_filters(workflow: str | None, status: str | None, after: str | None) -> None:
+    """Raise `WrongCallError` where runs cannot be listed by these; a status must be one that there is."""
+    given = {"workflow": workflow, "status": status, "after": after}
+    check_texts(**{name: text for name, text in given.items() if text is not None})
+    if status is not None and status not in _STATUSES:
+        raise WrongCallError(f"status is {str(status)!r}.", f"Pass one of {', '.join(map(repr, map(str, Status)))}.")
 
 
 def check_commit_texts(commit: Commit) -> None:
-    """Check every id and key of a commit with `check_texts`."""
+    """Check every id and key of a commit as `check_texts` does."""
     header = commit.header
     texts = [header.run_id, header.workflow, header.checkpoint_id, header.previous_checkpoint_id or ""]
     texts.append(commit.lease.owner)
@@ -27,13 +61,34 @@ def check_commit_texts(commit: Commit) -> None:
         texts += (row.request_id, row.path)
     if commit.turn is not None:
         texts += _turn_texts(commit)
-    _check_joined("".join(texts))
+    _check_all(texts, "an id or key of the commit is")
 
 
-def check_limit(limit: int) -> None:
-    """Raise `WrongCallError` unless a page may have this many entries."""
+def check_page(limit: int, before: int | None = None) -> None:
+    """Raise `WrongCallError` unless a page may have this many entries and end before this number."""
+    _check_number("limit", limit)
+    if before is not None:
+        _check_number("before", before)
     if limit < 1:
         raise WrongCallError(f"limit is {limit}.", "Pass a limit of 1 or more.")
+
+
+def path_text(path: object) -> str:
+    """Return the path of a store's file as text. Raises `WrongCallError` where it names no file."""
+    name: object = os.fspath(cast("os.PathLike[str]", path)) if isinstance(path, os.PathLike) else path
+    if not isinstance(name, str):
+        raise WrongCallError(
+            f"the path of a store is {_kind(name)}.", "Pass the path of a file as a str or a Path, such as 'runs.db'."
+        )
+    if not name or name == ":memory:" or "\0" in name:
+        raise WrongCallError(f"{name!r} is not the path of a file.", "Use InMemoryCheckpointStorage to keep nothing.")
+    if name.endswith(os.sep):
+        raise WrongCallError(f"{name!r} is the path of a folder.", f"Name a file in it, such as '{name}runs.db'.")
+    try:
+        os.fsencode(name)
+    except UnicodeEncodeError:
+        raise WrongCallError(f"{name!r} is not the path of a file.", "Leave out what no file name holds.") from None
+    return name
 
 
 def _turn_texts(commit: Commit) -> Iterable[str]:
@@ -42,7 +97,16 @@ def _turn_texts(commit: Commit) -> Iterable[str]:
     return turn.workflow, turn.key, turn.digest, turn.base or "", turn.checkpoint_id
 
 
-def _check_joined(text: str) -> None:
+def _check_all(texts: Sequence[object], says: str) -> None:
+    try:
+        joined = "".join(cast("Sequence[str]", texts))
+    except TypeError:
+        wrong = next(text for text in texts if not isinstance(text, str))
+        raise WrongCallError(f"{says} {_kind(wrong)}.", "Ids and keys are text; pass a str.") from None
+    _check_whole(joined)
+
+
+def _check_whole(text: str) -> None:
     if text.isascii():
         return
     try:
@@ -52,3 +116,17 @@ def _check_joined(text: str) -> None:
             f"an id or key holds half of a surrogate pair ({error.object[error.start]!r}).",
             "Ids and keys are whole characters; leave it out.",
         ) from None
+
+
+def _check_number(name: str, value: object) -> None:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise WrongCallError(f"{name} is {_kind(value)}.", "Pass an int.")
+
+
+def _kind(value: object) -> str:
+    if value is None:
+        return "None"
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"

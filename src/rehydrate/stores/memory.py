@@ -17,10 +17,10 @@ from rehydrate.errors import CheckpointNotFoundError, CommitConflictError, RunBu
 from rehydrate.model.checkpoint import CheckpointRef, Commit, Head, Header, Latest, RequestRow, Stored, TurnRow
 from rehydrate.ports import Clock, Inspection
 
-from .arguments import check_commit_texts, check_limit, check_texts
+from .arguments import check_commit_texts, check_filters, check_keys, check_page, check_ref, check_texts
 from .inspection import inspection
 from .records_sum import checked_sum
-from .standing import Standing, WallClock, check_commit, standing_after, standing_renewed
+from .standing import Standing, WallClock, check_commit, id_in_use, standing_after, standing_renewed
 
 _Versions = list[tuple[int, bytes | None]]
 
@@ -95,14 +95,14 @@ class InMemoryCheckpointStorage:
 
     async def head(self, run_id: str) -> Head | None:
         """Return the run's head, or `None` for an unknown run."""
-        check_texts(run_id)
+        check_texts(run_id=run_id)
         with self._open():
             run = self._runs.get(run_id)
             return self._head(run) if run else None
 
     async def load(self, ref: CheckpointRef) -> Stored | None:
         """Return a checkpoint with its records, or `None`. Raises `CheckpointCorruptError` where the sum is wrong."""
-        check_texts(ref.run_id if isinstance(ref, Latest) else ref)
+        check_ref(ref)
         with self._open():
             found = self._find(ref)
             if found is None:
@@ -113,26 +113,27 @@ class InMemoryCheckpointStorage:
 
     async def read(self, run_id: str, keys: Sequence[str]) -> dict[str, bytes]:
         """Return those of the head's records that exist; none for an unknown run."""
-        check_texts(run_id, *keys)
+        check_texts(run_id=run_id)
+        wanted = check_keys(keys)
         with self._open():
             run = self._runs.get(run_id)
-            return {key: run.live[key] for key in keys if key in run.live} if run else {}
+            return {key: run.live[key] for key in wanted if key in run.live} if run else {}
 
     async def find_request(self, request_id: str) -> RequestRow | None:
         """Return a request of any run, open or not."""
-        check_texts(request_id)
+        check_texts(request_id=request_id)
         with self._open():
             return self._requests.get(request_id)
 
     async def find_turn(self, workflow: str, key: str) -> TurnRow | None:
         """Return the turn that an idempotency key belongs to."""
-        check_texts(workflow, key)
+        check_texts(workflow=workflow, key=key)
         with self._open():
             return self._turns.get((workflow, key))
 
     async def renew(self, run_id: str, owner: str, epoch: int, seconds: float) -> None:
         """Lengthen a lease. Raises `CommitConflictError` where owner or epoch are not the run's."""
-        check_texts(run_id, owner)
+        check_texts(run_id=run_id, owner=owner)
         with self._open():
             run = self._runs.get(run_id)
             until = self._clock.time() + seconds
@@ -144,8 +145,8 @@ class InMemoryCheckpointStorage:
         self, *, workflow: str | None = None, status: str | None = None, after: str | None = None, limit: int = 100
     ) -> list[Header]:
         """Return the heads of runs, ordered by run id, from the one behind `after` on."""
-        check_limit(limit)
-        check_texts(workflow or "", status or "", after or "")
+        check_page(limit)
+        check_filters(workflow, status, after)
         with self._open():
             heads = [run.headers[run.standing.seq] for run in self._runs.values()]
         chosen = (
@@ -159,8 +160,8 @@ class InMemoryCheckpointStorage:
 
     async def history(self, run_id: str, *, before: int | None = None, limit: int = 100) -> list[Header]:
         """Return headers of a run, newest first, from the one below sequence number `before` on."""
-        check_limit(limit)
-        check_texts(run_id)
+        check_page(limit, before)
+        check_texts(run_id=run_id)
         with self._open():
             run = self._runs.get(run_id)
             numbers = [seq for seq in run.headers if before is None or seq < before] if run else []
@@ -175,7 +176,7 @@ class InMemoryCheckpointStorage:
 
     async def delete(self, run_id: str) -> bool:
         """Delete a run with all that belongs to it; `False` where there was none. Raises `RunBusyError`."""
-        check_texts(run_id)
+        check_texts(run_id=run_id)
         with self._open():
             run = self._runs.get(run_id)
             if run is None:
@@ -225,7 +226,7 @@ class InMemoryCheckpointStorage:
     def _check_names(self, commit: Commit) -> None:
         header = commit.header
         if header.checkpoint_id in self._checkpoints:
-            raise CommitConflictError(header.run_id, "a new checkpoint id", f"{header.checkpoint_id} in use")
+            raise id_in_use(header, *self._checkpoints[header.checkpoint_id])
         for row in commit.requests:
             known = self._requests.get(row.request_id)
             if known is not None and known.run_id != row.run_id:

@@ -11,11 +11,19 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import TypeVar, cast
 
-from rehydrate.errors import CheckpointNotFoundError, StoreClosedError, WrongCallError
+from rehydrate.errors import CheckpointNotFoundError, StoreClosedError
 from rehydrate.model.checkpoint import CheckpointRef, Commit, Head, Header, Latest, RequestRow, Stored, TurnRow
 from rehydrate.ports import Clock, Inspection
 
-from .arguments import check_commit_texts, check_limit, check_texts
+from .arguments import (
+    check_commit_texts,
+    check_filters,
+    check_keys,
+    check_page,
+    check_ref,
+    check_texts,
+    path_text,
+)
 from .inspection import inspection
 from .sqlite_database import Database
 from .sqlite_reading import (
@@ -37,17 +45,14 @@ _T = TypeVar("_T")
 class SqliteCheckpointStorage:
     """A store in the SQLite file at `path`, made when first used; `clock` is what leases are measured on.
 
-    Beside the file stand SQLite's own `-wal` and `-shm` and the folder `<path>.owners` with lock files.
+    Beside the file stand SQLite's own `-wal` and `-shm` and the folder `<path>.owners` with lock files; so its folder
+    must be writable, also to read. A store object is for the one file that it has opened: where that is moved or
+    removed, every call raises `StoreUnavailableError` until it is back.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, clock: Clock | None = None) -> None:
-        name = os.fspath(path)
-        if not name or name == ":memory:" or "\0" in name:
-            raise WrongCallError(
-                f"{name!r} is not the path of a file.", "Use InMemoryCheckpointStorage to keep nothing."
-            )
         # One thread owns a file in a process, by whatever path it is reached.
-        self._path = os.path.realpath(name)
+        self._path = os.path.realpath(path_text(path))
         self._now = (clock or WallClock()).time
         self._worker: Worker | None = None
         self._finalizer: weakref.finalize[[], SqliteCheckpointStorage] | None = None
@@ -69,35 +74,35 @@ class SqliteCheckpointStorage:
 
     async def head(self, run_id: str) -> Head | None:
         """Return the run's head, or `None` for an unknown run."""
-        check_texts(run_id)
+        check_texts(run_id=run_id)
         now = self._now
         return await self._read(lambda database: read_head(database, run_id, now))
 
     async def load(self, ref: CheckpointRef) -> Stored | None:
         """Return a checkpoint with its records, or `None`. Raises `CheckpointCorruptError` where the sum is wrong."""
-        check_texts(_text(ref))
+        check_ref(ref)
         now = self._now
         return await self._read(lambda database: read_checkpoint(database, ref, now))
 
     async def read(self, run_id: str, keys: Sequence[str]) -> dict[str, bytes]:
         """Return those of the head's records that exist; none for an unknown run."""
-        wanted = tuple(keys)
-        check_texts(run_id, *wanted)
+        check_texts(run_id=run_id)
+        wanted = check_keys(keys)
         return await self._read(lambda database: read_records(database, run_id, wanted))
 
     async def find_request(self, request_id: str) -> RequestRow | None:
         """Return a request of any run, open or not."""
-        check_texts(request_id)
+        check_texts(request_id=request_id)
         return await self._read(lambda database: read_request(database, request_id))
 
     async def find_turn(self, workflow: str, key: str) -> TurnRow | None:
         """Return the turn that an idempotency key belongs to."""
-        check_texts(workflow, key)
+        check_texts(workflow=workflow, key=key)
         return await self._read(lambda database: read_turn(database, workflow, key))
 
     async def renew(self, run_id: str, owner: str, epoch: int, seconds: float) -> None:
         """Lengthen a lease. Raises `CommitConflictError` where owner or epoch are not the run's."""
-        check_texts(run_id, owner)
+        check_texts(run_id=run_id, owner=owner)
         now = self._now
         await self._write(lambda database: renew_lease(database, run_id, owner, epoch, now() + seconds))
 
@@ -105,16 +110,16 @@ class SqliteCheckpointStorage:
         self, *, workflow: str | None = None, status: str | None = None, after: str | None = None, limit: int = 100
     ) -> list[Header]:
         """Return the heads of runs, ordered by run id, from the one behind `after` on."""
-        check_limit(limit)
-        check_texts(workflow or "", status or "", after or "")
+        check_page(limit)
+        check_filters(workflow, status, after)
         return await self._read(
             lambda database: read_runs(database, workflow=workflow, status=status, after=after, limit=limit)
         )
 
     async def history(self, run_id: str, *, before: int | None = None, limit: int = 100) -> list[Header]:
         """Return headers of a run, newest first, from the one below sequence number `before` on."""
-        check_limit(limit)
-        check_texts(run_id)
+        check_page(limit, before)
+        check_texts(run_id=run_id)
         return await self._read(lambda database: read_history(database, run_id, before, limit))
 
     async def inspect(self, ref: CheckpointRef) -> Inspection:
@@ -126,7 +131,7 @@ class SqliteCheckpointStorage:
 
     async def delete(self, run_id: str) -> bool:
         """Delete a run with all that belongs to it; `False` where there was none. Raises `RunBusyError`."""
-        check_texts(run_id)
+        check_texts(run_id=run_id)
         now = self._now
         return await self._write(lambda database: delete_run(database, run_id, now))
 

@@ -11,33 +11,35 @@ import os
 import sqlite3
 from collections.abc import Callable, Generator, Iterable, Sequence
 from pathlib import Path
-from typing import Final, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from rehydrate.errors import RehydrateError, StoreUnavailableError
 
 from .file_lock import FileLock
 from .migrations import known_migrations, migrate, missing_migrations
 from .owner_locks import OwnerLocks
+from .sqlite_place import check_place, check_tables, connect, identity, pin
 
 _T = TypeVar("_T")
 #: What SQLite can hold in a column.
 Value: TypeAlias = str | int | float | bytes | memoryview | None
-#: Seconds to wait for another program that has the file locked (a shell, a backup); our own processes queue.
-_BUSY_SECONDS: Final = 30.0
-_CACHED_STATEMENTS: Final = 64
 
 
 class Database:
-    """A SQLite file, opened when first used, with `path` absolute."""
+    """A SQLite file, opened when first used, with `path` absolute.
+
+    It is that one file for good: while another one or none stands at the path, every call is refused.
+    """
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.store = repr(path)
-        directory = Path(f"{path}.owners")
-        self._lock = FileLock(directory, self.store)
-        self.owners = OwnerLocks(directory, self.store)
+        self._directory = Path(f"{path}.owners")
+        self._lock = FileLock(self._directory, self.store)
+        self.owners = OwnerLocks(self._directory, self.store)
         self._connection: sqlite3.Connection | None = None
         self._identity: tuple[int, int] | None = None
+        self._pin: int | None = None
         self._next_record: int | None = None
 
     def execute(self, statement: str, values: Sequence[Value] = ()) -> sqlite3.Cursor:
@@ -51,7 +53,7 @@ class Database:
     @contextlib.contextmanager
     def reading(self) -> Generator[None, None, None]:
         """Show one state of the database to all statements in the block."""
-        connection = self._opened()
+        connection = self._current()
         connection.execute("BEGIN")
         try:
             yield
@@ -62,7 +64,7 @@ class Database:
     @contextlib.contextmanager
     def writing(self) -> Generator[None, None, None]:
         """Make the block one transaction of its own among all processes; an error undoes it."""
-        connection = self._opened()
+        connection = self._current()
         with self._lock.hold():
             self._check_identity()
             self._next_record = None
@@ -124,6 +126,22 @@ class Database:
         finally:
             self.owners.release()
             self._lock.close()
+            if self._pin is not None:
+                os.close(self._pin)
+                self._pin = None
+
+    @property
+    def is_gone(self) -> bool:
+        """Say whether the file that was opened is not the one at the path; asked from any thread."""
+        return self._identity is not None and identity(self.path) != self._identity
+
+    def let_go(self) -> None:
+        """Free what a database that is gone holds in its place, for the one that is there now."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            # SQLite sees that its file has moved, and neither checkpoints nor removes anything.
+            connection.close()
+        self.owners.release()
 
     def forget(self) -> None:
         """Drop, in a forked child, what the child must neither use nor close."""
@@ -146,20 +164,21 @@ class Database:
 
     def _opened(self) -> sqlite3.Connection:
         if self._connection is None:
+            check_place(self.path, self.store, self._directory)
             with self._lock.hold():
                 self._connection = self._connect()
         return self._connection
 
+    def _current(self) -> sqlite3.Connection:
+        if self._identity is not None:
+            self._check_identity()
+        return self._opened()
+
     def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            self.path,
-            timeout=_BUSY_SECONDS,
-            isolation_level=None,
-            check_same_thread=False,
-            cached_statements=_CACHED_STATEMENTS,
-        )
+        connection = connect(self.path, "rwc" if self._identity is None else "rw")
         with contextlib.ExitStack() as undo:
             undo.callback(connection.close)
+            check_tables(connection, self.store)
             mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
             if mode != "wal":
                 raise StoreUnavailableError(
@@ -173,33 +192,26 @@ class Database:
                 connection.execute("BEGIN IMMEDIATE")
                 migrate(connection, self.store, known)
                 connection.execute("COMMIT")
-            self._identity = _identity(self.path)
+            if self._identity is None:
+                self._pin = pin(self.path, self.store)
+                self._identity = identity(self.path)
+            self._check_identity()
             self.owners.sweep()
             undo.pop_all()
         return connection
 
     def _check_identity(self) -> None:
         # Writes into a file that nobody can open any more would be acknowledged and lost.
-        if _identity(self.path) == self._identity:
+        if identity(self.path) == self._identity:
             return
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
+        self.let_go()
         raise StoreUnavailableError(
             self.store,
-            "the file was moved, removed or replaced while it was open",
-            "Put the file back and call again; nothing was written.",
+            "the file was moved, removed or replaced while it was in use, and nothing was written",
+            "Move that same file back and call again. To use what is there now, a copy too, make a new store object.",
         )
 
 
 #: Connections that a fork copied into this process, or that could not be closed under the lock: closing one, as the
 #: collector would, could move or remove what another process is using.
 _NEVER_CLOSED: list[sqlite3.Connection] = []
-
-
-def _identity(path: str) -> tuple[int, int] | None:
-    try:
-        found = os.stat(path)  # noqa: PTH116  (once per transaction; a Path costs more than the call)
-    except FileNotFoundError:
-        return None
-    return found.st_dev, found.st_ino

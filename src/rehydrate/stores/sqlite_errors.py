@@ -22,8 +22,11 @@ _UNAVAILABLE: Final = {
     14: "Check that the folder exists and can be written.",
     18: "Split the value; SQLite cannot hold one of this size.",
     23: "Give this process the right to use the file.",
+    26: "Check the path. If a store was here, restore it from a backup.",
 }
 
+#: What SQLite says of a file that may never have been one of its own.
+_TRUER: Final = {"file is not a database": "the file is no SQLite database"}
 #: After these the connection is as good as before: busy, locked, full, constraint.
 _HARMLESS: Final = {5, 6, 13, 19}
 
@@ -39,5 +42,5 @@ def translate(error: sqlite3.Error | UnicodeDecodeError, store: str) -> Rehydrat
     code = getattr(error, "sqlite_errorcode", None)
     fix = _UNAVAILABLE.get(code & 0xFF) if isinstance(code, int) else None
     if fix is not None:
-        return StoreUnavailableError(store, str(error), fix)
+        return StoreUnavailableError(store, _TRUER.get(str(error), str(error)), fix)
     return CheckpointCorruptError(f"store {store}", str(error))

@@ -60,10 +60,14 @@ class _Release:
 
 
 class Worker:
-    """The thread of one file. Store objects are counted, and the last one to be released closes the file."""
+    """The thread of one file. Store objects are counted, and the last one to be released closes the file.
 
-    def __init__(self, path: str) -> None:
+    `former` is the worker of a file that stood at the same path and is gone.
+    """
+
+    def __init__(self, path: str, former: Worker | None = None) -> None:
         self.database = Database(path)
+        self._former = former
         self.users = 0
         self._queue: SimpleQueue[Call | _Release] = SimpleQueue()
         self._busy = threading.Lock()
@@ -94,6 +98,11 @@ class Worker:
         for _ in range(self.users):
             self.release()
         self._thread.join(_EXIT_SECONDS)
+
+    def let_go(self) -> None:
+        """Free what stands at the path of a file that is gone; from any thread."""
+        with self._busy:
+            self.database.let_go()
 
     def before_fork(self) -> None:
         """Let no transaction and no connection be open while the process is copied."""
@@ -137,6 +146,9 @@ class Worker:
             self._refuse_waiting()
 
     def _serve_until_stopped(self) -> None:
+        if self._former is not None:
+            self._former.let_go()
+            self._former = None
         while not self._stopped:
             calls, release = self._next_batch()
             if calls:
@@ -185,11 +197,14 @@ class Worker:
 
 
 def acquire(path: str) -> Worker:
-    """Return the worker of a file, given by its real path, and count one store object more."""
+    """Return the worker of a file, given by its real path, and count one store object more.
+
+    Where another file than the worker's stands at the path now, or none, it is the worker of that one.
+    """
     with _registry:
         worker = _workers.get(path)
-        if worker is None:
-            worker = _workers[path] = Worker(path)
+        if worker is None or worker.database.is_gone:
+            worker = _workers[path] = Worker(path, former=worker)
             _open.add(worker)
         worker.users += 1
         return worker
@@ -200,7 +215,8 @@ def _drop(worker: Worker) -> bool:
         worker.users -= 1
         if worker.users:
             return False
-        del _workers[worker.database.path]
+        if _workers.get(worker.database.path) is worker:
+            del _workers[worker.database.path]
         return True
 
 

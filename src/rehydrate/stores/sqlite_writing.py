@@ -10,13 +10,13 @@ import sqlite3
 from collections.abc import Callable
 from typing import Final
 
-from rehydrate.errors import CommitConflictError, RunBusyError
+from rehydrate.errors import CheckpointCorruptError, CommitConflictError, RehydrateError, RunBusyError
 from rehydrate.model.checkpoint import Commit, Header
 
 from .rows import Written, open_written, seal_row
 from .sqlite_database import Database, Value
 from .sqlite_reading import RunRow, find_run, is_alive
-from .standing import Standing, check_commit, standing_after, standing_renewed
+from .standing import Standing, check_commit, id_in_use, standing_after, standing_renewed
 
 #: Big data is cut into rows of this many bytes: SQLite writes them in half the time of one big row, and the first can
 #: be hashed while the next is read (docs/decisions/0003-sqlite-locking.md).
@@ -28,6 +28,7 @@ _MOVE_RUN: Final = "UPDATE rehydrate_run SET seq = ?, standing = ? WHERE no = ?"
 _MOVE_RUN_AND_STATUS: Final = "UPDATE rehydrate_run SET seq = ?, standing = ?, status = ? WHERE no = ?"
 _RENEW: Final = "UPDATE rehydrate_run SET standing = ? WHERE no = ?"
 _CHECKPOINT: Final = "INSERT INTO rehydrate_checkpoint VALUES (NULL, ?, ?, ?, ?, ?, ?)"
+_IN_THE_WAY: Final = "SELECT body FROM rehydrate_checkpoint WHERE checkpoint_id = ? OR (run = ? AND seq = ?)"
 _RECORD: Final = "INSERT INTO rehydrate_record VALUES (?, ?, ?)"
 _LIVE: Final = "INSERT OR REPLACE INTO rehydrate_live VALUES (?, ?, ?, ?)"
 _NOT_LIVE: Final = "DELETE FROM rehydrate_live WHERE run = ? AND key = ?"
@@ -60,7 +61,10 @@ def write_commit(database: Database, commit: Commit, now: Callable[[], float]) -
     first = database.next_record()
     rows, live = _record_rows(first, no, commit)
     database.use_records(first + len(rows))
-    _write_checkpoint(database, no, commit.header, first, first + len(rows))
+    try:
+        _write_checkpoint(database, no, commit.header, first, first + len(rows))
+    except sqlite3.IntegrityError:
+        raise _in_the_way(database, no, commit.header, is_new=run is None) from None
     if commit.removes:
         database.execute_many(_NOT_LIVE, ((no, key) for key in commit.removes))
     if rows:
@@ -118,10 +122,26 @@ def _move_run(database: Database, run: RunRow | None, header: Header, standing: 
 
 def _write_checkpoint(database: Database, no: int, header: Header, first: int, end: int) -> None:
     written = seal_row(Written(header, first, end))
-    try:
-        database.execute(_CHECKPOINT, (no, header.seq, header.checkpoint_id, written, first, end - 1))
-    except sqlite3.IntegrityError:
-        raise CommitConflictError(header.run_id, "a new checkpoint id", f"{header.checkpoint_id} in use") from None
+    database.execute(_CHECKPOINT, (no, header.seq, header.checkpoint_id, written, first, end - 1))
+
+
+def _in_the_way(database: Database, no: int, header: Header, *, is_new: bool) -> RehydrateError:
+    """Return what keeps a checkpoint from being written: another one of its id, or one that a lost run left behind."""
+    row = database.execute(_IN_THE_WAY, (header.checkpoint_id, no, header.seq)).fetchone()
+    what = f"a checkpoint in store {database.store}"
+    if row is None:
+        return CheckpointCorruptError(what, "an index has it and its table does not")
+    found = open_written(row[0], what).header
+    its_run_is_lost = is_new if found.run_id == header.run_id else find_run(database, found.run_id) is None
+    if its_run_is_lost:
+        return CheckpointCorruptError(
+            f"run {found.run_id!r} in store {database.store}",
+            f"its checkpoint {found.checkpoint_id} is there and the row of the run is not",
+        )
+    if found.checkpoint_id != header.checkpoint_id:
+        what = f"number {found.seq} taken by its checkpoint {found.checkpoint_id}"
+        return CommitConflictError(header.run_id, "a free number", what)
+    return id_in_use(header, found.run_id, found.seq)
 
 
 def _record_rows(number: int, no: int, commit: Commit) -> tuple[list[tuple[Value, ...]], list[tuple[Value, ...]]]:

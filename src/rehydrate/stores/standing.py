@@ -10,7 +10,7 @@ import time
 import msgspec
 
 from rehydrate.errors import CommitConflictError, WrongCallError
-from rehydrate.model.checkpoint import Commit
+from rehydrate.model.checkpoint import Commit, Header
 
 
 class Standing(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -52,6 +52,12 @@ def check_commit(commit: Commit, standing: Standing | None) -> None:
         raise CommitConflictError(header.run_id, f"workflow {header.workflow!r}", f"workflow {standing.workflow!r}")
     if header.seq <= standing.seq:
         raise CommitConflictError(header.run_id, f"a head below number {header.seq}", f"number {standing.seq}")
+
+
+def id_in_use(header: Header, run_id: str, seq: int) -> CommitConflictError:
+    """Return the error of a commit whose checkpoint id another checkpoint has: number `seq` of run `run_id`."""
+    found = f"{header.checkpoint_id} in use by checkpoint number {seq} of run {run_id!r}"
+    return CommitConflictError(header.run_id, "a new checkpoint id", found)
 
 
 def standing_after(commit: Commit, now: float) -> Standing:

@@ -7,6 +7,8 @@ Each check is an async function over `make(clock=...)` and fails by an assert.
 
 from __future__ import annotations
 
+from typing import cast
+
 import msgspec
 
 from rehydrate.errors import CheckpointCorruptError, CommitConflictError, RunBusyError, WrongCallError
@@ -133,6 +135,50 @@ async def half_characters_are_refused(make: MakeStore) -> None:
     await store.close()
 
 
+async def ids_are_text(make: MakeStore) -> None:
+    """What is no text is no id, key or name: each call refuses it as a wrong call and says what it was."""
+    store, number = make(clock=ManualClock()), cast("str", 3)
+    for call in (
+        store.commit(CommitMaker(owner=number).claim()),
+        store.commit(msgspec.structs.replace(CommitMaker().claim(), removes=(number,))),
+        store.head(number),
+        store.load(number),
+        store.load(Latest(number)),
+        store.inspect(number),
+        store.read(number, []),
+        store.read("run", [number]),
+        store.find_request(number),
+        store.find_turn(number, "key"),
+        store.find_turn("flow", number),
+        store.history(number),
+        store.delete(number),
+        store.runs(workflow=number),
+        store.runs(status=number),
+        store.runs(after=number),
+        store.renew("run", number, 1, 30),
+    ):
+        assert "an int" in str(await refused(WrongCallError, call))
+    await refused(WrongCallError, store.read("run", "keys"))
+    await refused(WrongCallError, store.runs(limit=cast("int", "all")))
+    await refused(WrongCallError, store.history("run", before=cast("int", "run:1")))
+    assert await store.runs() == []
+    await store.close()
+
+
+async def a_checkpoint_id_is_used_once(make: MakeStore) -> None:
+    """A commit with the id of a checkpoint that is there is refused as a whole, whichever run has it."""
+    store, maker, other = make(clock=ManualClock()), CommitMaker(), CommitMaker("other")
+    await store.commit(maker.claim({"k": b"kept"}))
+    await store.commit(other.claim({"k": b"kept"}))
+    for rival in (maker.copy(owner="owner", tag=""), other.copy(owner="owner", tag="")):
+        commit = rival.step({"k": b"lost"})
+        taken = msgspec.structs.replace(commit.header, checkpoint_id="run:0")
+        await refused(CommitConflictError, store.commit(msgspec.structs.replace(commit, header=taken)))
+        assert (await loaded(store, Latest(rival.run_id))).records == {"k": b"kept"}
+    assert (await loaded(store, "run:0")).header.run_id == "run"
+    await store.close()
+
+
 async def a_deleted_run_leaves_nothing(make: MakeStore) -> None:
     """Nothing of a deleted run is found any more, another run is untouched, and the id can be used again."""
     store, maker, other = make(clock=ManualClock()), CommitMaker(), CommitMaker("other")
@@ -193,6 +239,8 @@ NAME_CHECKS: tuple[Check, ...] = (
     a_key_has_one_turn,
     texts_are_data,
     half_characters_are_refused,
+    ids_are_text,
+    a_checkpoint_id_is_used_once,
     a_deleted_run_leaves_nothing,
     a_busy_run_is_not_deleted,
     the_record_sum_is_checked,

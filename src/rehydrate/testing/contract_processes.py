@@ -56,13 +56,14 @@ async def another_process_goes_on(make: MakeStore) -> None:
     await store.close()
 
 
-async def of_two_processes_one_wins(make: MakeStore) -> None:
-    """Two processes commit on one head at once, 200 times: exactly one is taken each time, and it is the head."""
+async def of_two_processes_one_wins(make: MakeStore, rounds: int = ROUNDS) -> None:
+    """Two processes commit on one head at once, 50 times: exactly one is taken each time, and it is the head."""
     store = make(clock=ManualClock())
     barrier = _SPAWN.Barrier(2)
-    with _child(_race, make, "a", barrier) as (_, first), _child(_race, make, "b", barrier) as (_, second):
+    rivals = (_child(_race, make, tag, barrier, rounds) for tag in ("a", "b"))
+    with next(rivals) as (_, first), next(rivals) as (_, second):
         a_won, b_won = cast("list[bool]", _next(first)), cast("list[bool]", _next(second))
-    assert [one + other for one, other in zip(a_won, b_won, strict=True)] == [1] * ROUNDS
+    assert [one + other for one, other in zip(a_won, b_won, strict=True)] == [1] * rounds
     for number, won in enumerate(a_won):
         head = await head_of(store, f"r{number}")
         assert head.header.checkpoint_id == f"r{number}:0{'a' if won else 'b'}"
@@ -160,11 +161,11 @@ def _go_on(answers: Connection, make: MakeStore) -> None:
     asyncio.run(main())
 
 
-def _race(answers: Connection, make: MakeStore, tag: str, barrier: Barrier) -> None:
+def _race(answers: Connection, make: MakeStore, tag: str, barrier: Barrier, rounds: int) -> None:
     async def main() -> None:
         store = make(clock=ManualClock())
         won: list[bool] = []
-        for number in range(ROUNDS):
+        for number in range(rounds):
             commit = CommitMaker(f"r{number}", owner=tag, tag=tag).claim({"k": tag.encode()})
             barrier.wait(_PATIENCE)
             won.append(await attempt(store, commit))

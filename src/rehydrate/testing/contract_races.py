@@ -16,7 +16,7 @@ from rehydrate.ports import CheckpointStorage
 from .contract_tools import Check, CommitMaker, MakeStore, ManualClock, head_of, loaded, refused
 
 #: How often two writers meet at one head.
-ROUNDS = 200
+ROUNDS = 50
 
 
 async def attempt(store: CheckpointStorage, commit: Commit) -> bool:
@@ -28,11 +28,11 @@ async def attempt(store: CheckpointStorage, commit: Commit) -> bool:
     return True
 
 
-async def of_two_tasks_one_wins(make: MakeStore) -> None:
-    """Two tasks commit on one head at once: exactly one is taken, in each of 200 rounds, and its records are there."""
+async def of_two_tasks_one_wins(make: MakeStore, rounds: int = ROUNDS) -> None:
+    """Two tasks commit on one head at once: exactly one is taken, in each of 50 rounds, and its records are there."""
     store, maker = make(clock=ManualClock()), CommitMaker()
     await store.commit(maker.claim())
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         rivals = [maker.copy(owner="owner", tag=tag) for tag in ("a", "b")]
         commits = [rival.step({"k": rival.tag.encode()}) for rival in rivals]
         won = await asyncio.gather(*(attempt(store, commit) for commit in commits))
@@ -42,18 +42,18 @@ async def of_two_tasks_one_wins(make: MakeStore) -> None:
     await store.close()
 
 
-async def of_two_threads_one_wins(make: MakeStore) -> None:
+async def of_two_threads_one_wins(make: MakeStore, rounds: int = ROUNDS) -> None:
     """Two threads with loops of their own start the same runs through one store: each run is started exactly once."""
     store = make(clock=ManualClock())
 
     async def start_all(tag: str) -> list[bool]:
-        return [await attempt(store, CommitMaker(f"r{number}", tag=tag).claim()) for number in range(ROUNDS)]
+        return [await attempt(store, CommitMaker(f"r{number}", tag=tag).claim()) for number in range(rounds)]
 
     def in_thread(tag: str) -> list[bool]:
         return asyncio.run(start_all(tag))
 
     first, second = await asyncio.gather(asyncio.to_thread(in_thread, "a"), asyncio.to_thread(in_thread, "b"))
-    assert [one + other for one, other in zip(first, second, strict=True)] == [1] * ROUNDS
+    assert [one + other for one, other in zip(first, second, strict=True)] == [1] * rounds
     for number, won in enumerate(first):
         head = await head_of(store, f"r{number}")
         assert head.header.checkpoint_id == f"r{number}:0{'a' if won else 'b'}"

@@ -8,7 +8,7 @@ Each check is an async function over `make(clock=...)` and fails by an assert.
 from __future__ import annotations
 
 from rehydrate.errors import CheckpointNotFoundError, CommitConflictError, WrongCallError
-from rehydrate.model.checkpoint import Head, Header, Latest, RequestRow
+from rehydrate.model.checkpoint import Head, Header, Latest, RequestRow, Status
 
 from .contract_tools import Check, CommitMaker, MakeStore, ManualClock, head_of, loaded, refused
 
@@ -229,7 +229,11 @@ async def runs_are_listed_by_id(make: MakeStore) -> None:
     assert await ids("one", "IDLE") == ["c"]
     assert await ids("one", "RUNNING", "b") == ["é"]
     assert await ids("none") == []
+    assert await ids(status=Status.IDLE) == ["a", "c"]
     await refused(WrongCallError, store.runs(limit=0))
+    error = await refused(WrongCallError, store.runs(status="IDEL"))
+    assert "'IDEL'" in str(error)
+    assert all(repr(status.value) in str(error) for status in Status)
     await store.close()
 
 
