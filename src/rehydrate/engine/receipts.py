@@ -22,7 +22,7 @@ def leave_receipt(change: Change, path: str, name: str, record: ReceiptRecord) -
     draft.put("", "receipt", f"{path}/{name}", record)
     if draft.count("", "receipt") < PACK:
         return
-    singles = {key: cast("ReceiptRecord", single) for key, single in draft.items("", "receipt")}
+    singles = {key: cast("ReceiptRecord", single) for key, single in sorted(draft.items("", "receipt"))}
     draft.clear("", "receipt")
     draft.put("", "receipts", f"{draft.count('', 'receipts'):08d}", ReceiptsRecord(singles))
 

@@ -35,7 +35,7 @@ from .plan import invocation_name, plan_of
 from .reading import busy, failures, resting_status
 from .run import Run
 from .steps import Arrival, all_scopes
-from .turn import begin_turn, take_answer, wake
+from .turn import begin_turn, in_order, take_answer, wake
 
 
 class Step(msgspec.Struct, frozen=True, gc=False):
@@ -127,7 +127,7 @@ def _fail(change: Change, path: str, name: str, record: FailureRecord) -> None:
 
 def _answered(change: Change, item: AnswersArrived, touched: set[str]) -> None:
     arrivals: dict[str, list[Arrival]] = {}
-    for answer in item.answers:
+    for answer in in_order(item.answers):
         arrivals.setdefault(answer.path, []).append(take_answer(change, answer))
     wake(change, arrivals, [])
     touched.update(arrivals)

@@ -6,6 +6,7 @@ is seeded; all in one transition, so that a crash finds all of it or nothing.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import cast
 
 import msgspec
@@ -50,7 +51,7 @@ def begin_turn(change: Change, arrived: TurnArrived) -> None:
     change.events.append(TurnStarted(turn=draft.turn().number, continuation=arrived.continuation))
     arrivals: Arrivals = {}
     trails: dict[str, list[Trail]] = {}
-    for answer in arrived.answers:
+    for answer in in_order(arrived.answers):
         arrival = take_answer(change, answer)
         arrivals.setdefault(answer.path, []).append(arrival)
         trails.setdefault(answer.path, []).append(arrival.trail)
@@ -88,6 +89,11 @@ def _put_turn(change: Change, arrived: TurnArrived) -> None:
             draft.clear("", "output")
     allowance = before.allowance + 1 if before else 1
     draft.put("", "turn", "", TurnRecord(number, arrived.base, arrived.digest, allowance, arrived.key, run_args))
+
+
+def in_order(answers: Iterable[Answer]) -> list[Answer]:
+    """Return answers by the names of their requests, whatever their order in the call."""
+    return sorted(answers, key=lambda answer: (order_key(answer.path), order_key(answer.name)))
 
 
 def take_answer(change: Change, answer: Answer) -> Arrival:
