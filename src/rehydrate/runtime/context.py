@@ -209,9 +209,14 @@ class InvocationContext(WorkflowContext[Any, Any]):
         """Return a fresh copy of a state value, or `default`."""
         if self._closed:
             raise self._closed_error("get_state")
-        writes = [*self._chain.get(key, ()), *(self._own.get(key, ()) if self._own else ())]
-        around = self._around
-        value = read_state(around.codec, around.run, self.path, key, writes, self._graph.reducers.get(key), start)
+        around, reducer = self._around, self._graph.reducers.get(key)
+        before = self._chain.get(key, [])
+        if reducer is not None and reducer.function is not None and len(before) > 1:
+            # Put together once, so that a long chain of contributions is not merged again by every read.
+            folded = read_state(around.codec, around.run, self.path, key, before, reducer, None)
+            before = self._chain[key] = [SetState(key, around.codec.seal(folded))]
+        writes = [*before, *self._own.get(key, ())] if self._own else before
+        value = read_state(around.codec, around.run, self.path, key, writes, reducer, start)
         return default if value is MISSING else value
 
     def set_state(self, key: str, value: object) -> Awaitable[None]:
