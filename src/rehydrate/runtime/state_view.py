@@ -66,16 +66,25 @@ def _read_list(
     writes: list[SetState | UpdateState],
     start: int | None,
 ) -> object:
-    parts = committed_parts(run, path, key, -start if start is not None and start < 0 else None)
-    exists = run.get(path, "state", key) is not None
-    for write in writes:
-        if isinstance(write, SetState):
-            exists = write.value is not None
-            parts = [write.value] if isinstance(write.value, Items) else []
-        else:
-            exists = True
-            parts.append(cast("Items", write.value))
-    return open_list(codec, parts, start) if exists else MISSING
+    """Read from the end: what was written last decides, and a tail needs no more parts than hold it."""
+    if writes and isinstance(writes[-1], SetState) and writes[-1].value is None:
+        return MISSING
+    if not writes and run.get(path, "state", key) is None:
+        return MISSING
+    wanted = -start if start is not None and start < 0 else None
+    newest: list[Items] = []
+    held, replaced = 0, False
+    for write in reversed(writes):
+        if isinstance(write.value, Items):
+            newest.append(write.value)
+            held += write.value.count
+        replaced = isinstance(write, SetState)
+        if replaced or (wanted is not None and held >= wanted):
+            break
+    parts = newest[::-1]
+    if not replaced and (wanted is None or held < wanted):
+        parts = committed_parts(run, path, key, None if wanted is None else wanted - held) + parts
+    return open_list(codec, parts, start)
 
 
 def committed_parts(run: Run, path: str, key: str, wanted: int | None = None) -> list[Items]:
