@@ -74,6 +74,8 @@ _KNOWN: Final = "sqlite:///runs.db (relative), sqlite:////var/lib/runs.db (absol
 def checkpoint_storage_from_url(url: str) -> CheckpointStorage:
     """Return the store that a URL names: `sqlite:///runs.db` or `memory://`. Raises `StoreUnavailableError`."""
     parts = urlsplit(url)
+    if parts.query or parts.fragment:
+        raise StoreUnavailableError(repr(url), "a store's URL has no '?' and no '#'", f"Use {_KNOWN}.")
     if parts.scheme == "memory" and not parts.netloc and not parts.path:
         return InMemoryCheckpointStorage()
     if parts.scheme == "sqlite" and not parts.netloc and len(parts.path) > 1:

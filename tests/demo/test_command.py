@@ -1,152 +1,178 @@
-"""The command as people use it: stop at any point, answer, go on; wrong input is one line."""
+"""The command as people use it: answer, go on, check; wrong input is one line.
 
-import os
-import pty
+Runs in this process; `test_stopping` has what needs one of its own.
+"""
+
+import asyncio
+import re
 import shutil
-import signal
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
-from rehydrate.demo.command import COMPLETE, FAILED, INTERRUPTED, QUESTIONS_OPEN, WRONG_INPUT
+from rehydrate import Executor, SqliteCheckpointStorage, WorkflowBuilder, WorkflowContext, handler, response_handler
+from rehydrate.demo.command import main
+from rehydrate.demo.options import COMPLETE, FAILED, QUESTIONS_OPEN, WRONG_INPUT
 from tests.demo.made import install
 
-COMMAND = [sys.executable, "-m", "rehydrate.demo.licence_audit"]
+
+class Done(NamedTuple):
+    """What one command gave."""
+
+    code: object
+    out: str
+    err: str
+
+
+Run = Callable[..., Done]
+
+
+class Ask(Executor):
+    """Asks what it is told to."""
+
+    @handler
+    async def on_text(self, text: str, ctx: WorkflowContext) -> None:
+        ctx.request_info(text, response_type=str)
+
+    @response_handler
+    async def on_answer(self, text: str, answer: str, ctx: WorkflowContext) -> None:
+        pass
 
 
 @pytest.fixture(name="work")
-def make_work(tmp_path: Path) -> Path:
-    """A folder to work in, with the environment `env`: five clear distributions and one that says nothing."""
+def make_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to work in, with the environment `env`: three clear distributions and one that says nothing."""
     site = tmp_path / "env" / "site-packages"
-    for number in range(5):
+    for number in range(3):
         install(site, f"clear-{number}", "1.0", "License-Expression: MIT")
     install(site, "silent", "1.0")
+    (tmp_path / "answers.txt").write_text("silent = BSD-2-Clause\n")
+    monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def run(work: Path, *words: str) -> subprocess.CompletedProcess[str]:
+@pytest.fixture(name="run")
+def make_run(work: Path, capsys: pytest.CaptureFixture[str]) -> Run:
     """Run the command to its end with nobody at the terminal."""
-    return subprocess.run(
-        [*COMMAND, *words], cwd=work, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60, check=False
-    )
 
-
-@contextmanager
-def started(work: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
-    """Start the command; it does not outlive the test."""
-    process = subprocess.Popen(
-        [*COMMAND, *words],
-        cwd=work,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    with process:
+    def run(*words: str) -> Done:
         try:
-            yield process
-        finally:
-            process.kill()
+            code: object = main(words)
+        except SystemExit as ended:
+            code = ended.code
+        return Done(code, *capsys.readouterr())
+
+    return run
 
 
-def until(process: subprocess.Popen[str], beginning: str, times: int) -> None:
-    """Read the output until so many lines with a beginning have come."""
-    assert process.stdout is not None
-    for line in process.stdout:
-        times -= line.startswith(beginning)
-        if times == 0:
-            return
-    pytest.fail(f"the process ended without enough lines of {beginning!r}")
-
-
-@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGKILL])
-def test_a_stopped_audit_goes_on_and_is_completed_from_a_file_of_answers(work: Path, stop: signal.Signals) -> None:
-    """Stopped by Ctrl-C or killed in the middle, paused at the question, answered: three processes, one report."""
-    kept = ["--store", "sqlite:///audit.db", "--journal", "journal"]
-    with started(work, "env/site-packages", *kept, "--look-up-seconds", "0.2", "--at-a-time", "1") as process:
-        until(process, "classified", 2)
-        process.send_signal(stop)
-        _, complaint = process.communicate(timeout=60)
-    assert process.returncode == (INTERRUPTED if stop == signal.SIGINT else -signal.SIGKILL)
-    if stop == signal.SIGINT:
-        assert "Go on with: python -m rehydrate.demo.licence_audit --store sqlite:///audit.db --run audit" in complaint
-
-    paused = run(work, *kept)
-    assert paused.returncode == QUESTIONS_OPEN, paused
-    assert "waiting for a person (1)\n  silent 1.0: nothing in the metadata" in paused.stdout
-    assert paused.stdout.count("clear-") >= 5
-
-    (work / "answers.txt").write_text("silent = BSD-2-Clause\n")
-    done = run(work, *kept, "--answers", "answers.txt", "--check")
-    assert done.returncode == COMPLETE, done
-    assert "6 distributions, 5 decided from metadata (0 with a note), 1 by a person" in done.stdout
-    assert "ok    none of 6 installed distributions is lost" in done.stdout
-    assert "ok    none of 1 questions was asked twice" in done.stdout
-    assert "WRONG" not in done.stdout
-
-
-def test_the_same_command_again_completes_what_it_began(work: Path) -> None:
+def test_the_same_command_again_completes_what_it_began(run: Run) -> None:
     """Whoever types the same words twice gets one audit, not two."""
-    assert run(work, "env/site-packages").returncode == QUESTIONS_OPEN
-    (work / "answers.json").write_text('{"silent": "MIT"}')
-    done = run(work, "env/site-packages", "--answers", "answers.json", "--check")
-    assert done.returncode == COMPLETE, done
-    assert "6 distributions" in done.stdout
+    assert run("env/site-packages").code == QUESTIONS_OPEN
+    done = run("env/site-packages", "--answers", "answers.txt", "--check")
+    assert done.code == COMPLETE, done
+    assert "4 distributions, 3 decided from metadata (0 with a note), 1 by a person" in done.out
 
 
-def test_a_finished_audit_can_be_read_again(work: Path) -> None:
-    """The command without anything new runs nothing and prints the same report."""
-    (work / "answers.json").write_text('{"silent": "MIT"}')
-    first = run(work, "env/site-packages", "--answers", "answers.json")
-    again = run(work)
-    assert (first.returncode, again.returncode) == (COMPLETE, COMPLETE)
-    assert again.stdout.partition("Licence audit")[2] == first.stdout.partition("Licence audit")[2]
-    assert "classified" not in again.stdout
+def test_a_finished_audit_can_be_read_again(run: Run) -> None:
+    """The command without anything new runs nothing and prints the same report, and its answer counts as used."""
+    first = run("env/site-packages", "--answers", "answers.txt")
+    again = run("--answers", "answers.txt")
+    assert (first.code, again.code) == (COMPLETE, COMPLETE)
+    assert again.out.partition("Licence audit")[2] == first.out.partition("Licence audit")[2]
+    assert "classified" not in again.out
+    assert "not used" not in again.out
 
 
-def test_a_check_that_finds_something_fails_the_command(work: Path) -> None:
+def test_a_check_that_finds_something_fails_the_command(run: Run) -> None:
     """What was uninstalled since is in the report and not on the disk."""
-    (work / "answers.json").write_text('{"silent": "MIT"}')
-    assert run(work, "env/site-packages", "--answers", "answers.json", "--check").returncode == COMPLETE
-    shutil.rmtree(work / "env" / "site-packages" / "clear_3-1.0.dist-info")
-    checked = run(work, "--check")
-    assert checked.returncode == FAILED
-    assert "WRONG nothing is in the report that is not installed: not so for clear-3 1.0" in checked.stdout
+    assert run("env/site-packages", "--answers", "answers.txt", "--check").code == COMPLETE
+    shutil.rmtree("env/site-packages/clear_2-1.0.dist-info")
+    checked = run("--check")
+    assert checked.code == FAILED
+    assert "WRONG nothing is in the report that is not installed: not so for clear-2 1.0" in checked.out
 
 
-def test_two_runs_in_one_store_do_not_mix(work: Path) -> None:
+def test_a_check_of_a_report_that_is_not_complete_is_refused_in_words(run: Run) -> None:
+    """Nothing is checked in silence, and the advice keeps the wish."""
+    paused = run("env/site-packages", "--check")
+    assert paused.code == QUESTIONS_OPEN
+    assert "Not checked, since the report is not complete.\nNot complete. Go on with: " in paused.out
+    assert paused.out.endswith("-m rehydrate.demo.licence_audit --store sqlite:///audit.db --run audit --check\n")
+
+
+def test_two_runs_in_one_store_do_not_mix(run: Run) -> None:
     """Each name is an audit of its own."""
-    (work / "answers.json").write_text('{"silent": "MIT"}')
-    assert run(work, "env/site-packages", "--run", "first", "--answers", "answers.json").returncode == COMPLETE
-    other = run(work, "env/site-packages", "--run", "second")
-    assert other.returncode == QUESTIONS_OPEN
-    assert "5 decided from metadata" in other.stdout
+    assert run("env/site-packages", "--run", "first", "--answers", "answers.txt").code == COMPLETE
+    other = run("env/site-packages", "--run", "second")
+    assert other.code == QUESTIONS_OPEN
+    assert "3 decided from metadata" in other.out
 
 
-def test_answers_are_typed_at_the_prompt(work: Path) -> None:
-    """At a terminal the command asks, refuses what it does not understand, and completes the report."""
-    ours, theirs = pty.openpty()
-    try:
-        os.write(ours, b"MTI\nMIT\n")
-        done = subprocess.run(
-            [*COMMAND, "env/site-packages"],
-            cwd=work,
-            stdin=theirs,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-    finally:
-        os.close(ours)
-        os.close(theirs)
-    assert done.returncode == COMPLETE, done
-    assert "'MTI' is no licence that is known here" in done.stdout
-    assert "5 decided from metadata (0 with a note), 1 by a person" in done.stdout
+def test_an_open_question_is_asked_once_however_often_the_run_is_taken_up(work: Path, run: Run) -> None:
+    """A restart says that it is still open; it is counted once and has one line in the journal."""
+    run("env/site-packages", "--journal", "journal")
+    written = (work / "journal").read_text()
+    again = run("--journal", "journal")
+    assert "restored    the run (1 open, 0 in work)\nstill open  silent==1.0#" in again.out
+    assert "(1 open, 0 in work)\nstatus " in again.out
+    assert "question  " not in again.out
+    assert (work / "journal").read_text() == written
+    assert written.count('"asked"') == 1
+
+
+def test_a_question_that_a_kill_kept_out_of_the_journal_is_noted_later(work: Path, run: Run) -> None:
+    """It is committed before it is noted; the check of the whole audit still fits."""
+    run("env/site-packages", "--journal", "journal")
+    lines = (work / "journal").read_text().splitlines(keepends=True)
+    (work / "journal").write_text("".join(line for line in lines if '"asked"' not in line))
+    done = run("--journal", "journal", "--answers", "answers.txt", "--check")
+    assert done.code == COMPLETE, done
+    assert "ok    none of 1 questions was asked twice" in done.out
+    assert "ok    who was asked about is who a person decided" in done.out
+
+
+def test_answers_that_fit_nothing_are_named(work: Path, run: Run) -> None:
+    """A name with its version, as the report writes it, is taken; a slip of the pen is not lost in silence."""
+    (work / "answers.txt").write_text("silent 1.0 = MIT\nclear-1 = ISC\nnobody = MIT\n")
+    done = run("env/site-packages", "--answers", "answers.txt")
+    assert done.code == COMPLETE
+    assert "Answers not used, since nothing of that name was asked about: clear-1, nobody\n" in done.out
+
+
+def test_a_store_in_memory_gives_no_advice_that_cannot_work(run: Run) -> None:
+    """Nothing can go on with what ends with its process."""
+    paused = run("env/site-packages", "--store", "memory://")
+    assert paused.code == QUESTIONS_OPEN
+    assert "Go on with" not in paused.out
+    assert "a store in memory ends with its process. Begin anew with --store and the name of a file" in paused.out
+
+
+def test_a_damaged_store_is_not_to_be_tried_again(work: Path, run: Run) -> None:
+    """The same command would fail in the same way."""
+    run("env/site-packages")
+    whole = (work / "audit.db").read_bytes()
+    (work / "audit.db").write_bytes(whole[:4096] + b"\xff" * (len(whole) - 4096))
+    failed = run()
+    assert failed.code == FAILED
+    assert re.match(r"error: store .*audit\.db' is damaged: .* It was not used\. Restore the store", failed.err)
+    assert "Go on with" not in failed.err
+    assert failed.err.count("\n") == 1
+
+
+def test_a_run_of_another_workflow_is_refused_by_name(work: Path, run: Run) -> None:
+    """Its requests, whatever they look like, are not taken for questions of an audit."""
+
+    async def begin() -> None:
+        async with SqliteCheckpointStorage("audit.db") as storage:
+            await WorkflowBuilder("other", Ask("ask"), checkpoint_storage=storage).build().run("why", run_id="audit")
+
+    asyncio.run(begin())
+    refused = run("env/site-packages")
+    assert refused.code == WRONG_INPUT
+    assert "run 'audit' in this store is one of workflow 'other' and no audit; name another run" in refused.err
+    assert "Go on with" not in refused.err
 
 
 @pytest.mark.parametrize(
@@ -158,31 +184,24 @@ def test_answers_are_typed_at_the_prompt(work: Path) -> None:
         (["--installed-in", "wrong.txt"], "wrong.txt: not a directory"),
         (["--answers", "wrong.json"], "'silent': 'MTI' is no licence"),
         (["--journal", "no/file"], "no/file: No such file"),
+        (["--journal", "wrong.txt"], "wrong.txt: no journal of an audit"),
         (["--store", "postgres://x"], "store 'postgres://x' cannot be used"),
-        (["--run", "a/b"], "run id 'a/b' is not allowed"),
+        (["--store", "sqlite:///q.db?mode=ro"], "the URL of a store takes no '?' or '#'"),
+        (["--store", ":memory:"], "':memory:' is not the path of a file"),
+        (["--run", "a/b"], "run_id 'a/b' is not allowed"),
         (["--at-a-time", "0"], "'0' is not a number between 1 and 10000"),
         (["--look-up-seconds", "soon"], "'soon' is not a number between 0 and 60"),
         (["--demo", "env"], "--demo makes its own input"),
         (["--nonsense"], "unrecognized arguments: --nonsense"),
     ],
 )
-def test_wrong_input_is_one_line_and_starts_nothing(work: Path, words: list[str], complaint: str) -> None:
+def test_wrong_input_is_one_line_and_starts_nothing(work: Path, run: Run, words: list[str], complaint: str) -> None:
     """The exit code tells it from a failure, and no audit has begun."""
     (work / "wrong.txt").write_text("[section]\n")
     (work / "wrong.json").write_text('{"silent": "MTI"}')
-    done = run(work, *words)
-    assert done.returncode == WRONG_INPUT
-    assert complaint in done.stderr
-    assert done.stderr.count("\n") == 1
-    assert "classified" not in done.stdout
-
-
-def test_output_can_be_cut_off(work: Path) -> None:
-    """A reader that leaves is no reason for a traceback."""
-    with started(work, "env/site-packages") as process:
-        assert process.stdout is not None
-        process.stdout.close()
-        assert process.stderr is not None
-        complaint = process.stderr.read()
-        process.wait(timeout=60)
-    assert complaint == ""
+    done = run(*words)
+    assert done.code == WRONG_INPUT
+    assert complaint in done.err
+    assert done.err.count("\n") == 1
+    assert "classified" not in done.out
+    assert not (work / "q.db").exists()

@@ -11,6 +11,7 @@ import msgspec
 
 from rehydrate import WorkflowRunResult
 from rehydrate.engine.reading import open_requests
+from rehydrate.engine.receipts import receipts
 from rehydrate.engine.run import Run
 from rehydrate.ids import outer_id, request_name
 from rehydrate.model.events import Event, InvocationFailed, TurnStarted
@@ -78,7 +79,7 @@ def request_names(run: Run) -> dict[str, str]:
     """Return the inner name of every request that the run knows, by outer id."""
     record = run.get("", "run", "")
     assert isinstance(record, RunRecord)
-    names = [*run.table("", "receipt")]
+    names = list(receipts(run))
     for opened in open_requests(run):
         asked = opened.record
         names.append(request_name(opened.path, asked.executor, asked.activation, asked.count))

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from rehydrate import InMemoryCheckpointStorage, WorkflowRunResult
+from rehydrate.engine.receipts import receipts
 from rehydrate.errors import StreamStateError
 from rehydrate.model.events import Event, RequestOpened
 from tests.differential.drawing import draw
@@ -49,7 +50,7 @@ async def wrong_after_stream_answers(family: FamilyPlan) -> tuple[int, list[str]
     while step is not None:
         number = len(facts.calls)
         result, events = await answered_call(calls, number, step, options)
-        answers = answers or len(result.checkpoint.records.table("", "receipt"))
+        answers = answers or len(receipts(result.checkpoint.records))
         facts.calls.append(call_facts(result, events))
         facts.ends.append(result.checkpoint.header.seq)
         options = {"checkpoint": result.checkpoint_id}
@@ -58,7 +59,7 @@ async def wrong_after_stream_answers(family: FamilyPlan) -> tuple[int, list[str]
     again = calls_of(family, calls.store, chance=2)
     wrong: list[str] = []
     for checkpoint in await stored_checkpoints(calls.store, RUN_ID):
-        if len(checkpoint.records.table("", "receipt")) >= answers:
+        if len(receipts(checkpoint.records)) >= answers:
             wrong += await Replay(again, facts, checkpoint, f"again {checkpoint.header.seq}", further=1).compare()
     return answers, wrong
 

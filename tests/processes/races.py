@@ -39,6 +39,11 @@ class Race:
     busy: frozenset[str]
     late: frozenset[str] | None
 
+    @property
+    def begins(self) -> list[str]:
+        """The executors that run first, side by side."""
+        return ["answer", "take"] if "take" in self.ran and "answer" in self.ran else self.ran.split()[:1]
+
 
 #: A run that is left `asked` was asked about `a?`, the others had an order `a`, which did not get beyond `ship` in a
 #: `failed` one.

@@ -37,10 +37,12 @@ def stored(course: Course, run_id: str) -> Stored:
 
 
 def held(course: Course, told: dict[str, object]) -> None:
-    """Let `a` begin a call that waits in an executor, and stop the process there."""
+    """Let `a` begin a call that waits in executors, and stop the process when it waits in all of them."""
     course.callers["a"].send(told)
-    while not isinstance(course.callers["a"].receive(), dict):
-        pass
+    waiting: list[object] = []
+    while len(waiting) < len(told["holds"]):
+        said = course.callers["a"].receive()
+        waiting += [said] if isinstance(said, dict) else []
     course.callers["a"].signal(signal.SIGSTOP)
 
 
@@ -72,19 +74,18 @@ def test_a_stopped_process_that_lost_its_run_cannot_commit_when_it_is_continued(
     race = RACES[kind]
     words = course.prepare({"run": race})["run"]
     call = filled(race.call, name="a", **words)
-    entry = race.ran.split()[0]
-    held(course, {"call": call, "holds": [entry], "tells": True})
+    held(course, {"call": call, "holds": race.begins, "tells": True})
     assert outcome(course.ask("b", {"call": call})) in {"TurnInProgressError", "RunBusyError"}
-    assert {line.split()[1] for line in course.entries()} == {"a"}
+    assert sorted(course.entries()) == [f"run a {entry}" for entry in race.begins]
     last_event = stored(course, "run").header.events
     result = course.ask(by, {"call": {**call, **how}})
     assert result["outputs"] == filled(race.outputs, name="a", **words)
     assert sorted(course.entries()) == sorted(f"run {by} {entry}" for entry in race.ran.split())
-    before = stored(course, "run")
-    assert before.header.checkpoint_id == result["checkpoint"]
+    there = stored(course, "run")
+    assert there.header.checkpoint_id == result["checkpoint"]
     assert go_on(course, last_event)["error"] == LOST
     assert course.entries() == []
-    assert stored(course, "run") == before
+    assert stored(course, "run") == there
 
 
 def test_without_a_takeover_a_stopped_process_keeps_its_run_for_as_long_as_its_lease(course):

@@ -1,12 +1,13 @@
 """Answers from a file: licences by the name of the distribution, as JSON or as lines `name = licence`.
 
-Every answer is checked before anything runs; one that names no licence is an error that says in which line it stands.
+Every answer is checked before anything runs; one that names no licence, or a second one for the same, is an error that
+says in which line it stands.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import cast
 
@@ -17,15 +18,26 @@ __all__ = ["Answers", "read_answers"]
 
 
 class Answers:
-    """Answers by name, or by `name==version` where one name has several versions."""
+    """Answers by name, or by `name==version` or `name version` where one name has several versions."""
 
     def __init__(self, by_name: Mapping[str, str]) -> None:
-        self._by_name = dict(by_name)
+        self._names = {_key(name): name for name in by_name}
+        self._licences = {_key(name): licence for name, licence in by_name.items()}
 
     def find(self, name: str, version: str) -> str | None:
         """Return the answer for a distribution, the more exact one first."""
-        plain = normalised_name(name)
-        return self._by_name.get(f"{plain}=={version}", self._by_name.get(plain))
+        found = self._fitting(name, version)
+        return self._licences[found[0]] if found else None
+
+    def unused(self, asked: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+        """Return the names, as they were written, that fit none of these names and versions."""
+        used = {key for name, version in asked for key in self._fitting(name, version)}
+        return tuple(name for key, name in self._names.items() if key not in used)
+
+    def _fitting(self, name: str, version: str) -> list[str]:
+        # The report shows a dash where there is no version.
+        exact = _key(f"{name}=={version or '-'}")
+        return [key for key in (exact, _key(name)) if key in self._licences]
 
 
 def read_answers(path: Path) -> Answers:
@@ -41,31 +53,42 @@ def read_answers(path: Path) -> Answers:
         raise AuditInputError(f"{path}: not a text file in UTF-8") from error
     pairs = _from_json(path, text) if text.lstrip().startswith(("{", "[")) else _from_lines(path, text)
     by_name: dict[str, str] = {}
+    places: dict[str, str] = {}
     for place, name, licence in pairs:
         try:
             settle(licence)
         except AnswerNotUnderstoodError as error:
             raise AuditInputError(f"{path}: {place}: {error}") from error
-        by_name[_key(name)] = licence
+        key = _key(name)
+        if key in places:
+            raise AuditInputError(f"{path}: {place}: a second answer for {name!r}, after {places[key]}; keep one")
+        places[key] = place
+        by_name[name] = licence
     return Answers(by_name)
 
 
 def _key(name: str) -> str:
+    """Return one text for all forms of a name, with or without a version."""
     plain, separator, version = name.partition("==")
-    return normalised_name(plain.strip()) + separator + version.strip()
+    if not separator:
+        plain, _, version = " ".join(name.split()).rpartition(" ")
+        if not plain:
+            return normalised_name(version)
+    return f"{normalised_name(plain.strip())}=={version.strip().lower()}"
 
 
 def _from_json(path: Path, text: str) -> Iterator[tuple[str, str, str]]:
     try:
-        raw: object = json.loads(text)
+        # As pairs, since a dict would keep the last of two that have one name.
+        raw: object = json.loads(text, object_pairs_hook=tuple)
     except (ValueError, RecursionError) as error:
         raise AuditInputError(f"{path}: not valid JSON: {error}") from error
-    if not isinstance(raw, dict):
+    if not isinstance(raw, tuple):
         raise AuditInputError(f"{path}: the JSON must be one object of names and licences")
-    for name, licence in cast("dict[str, object]", raw).items():
+    for number, (name, licence) in enumerate(cast("tuple[tuple[str, object], ...]", raw), start=1):
         if not isinstance(licence, str):
             raise AuditInputError(f"{path}: the licence of {name!r} must be a text")
-        yield repr(name), name, licence
+        yield f"entry {number}, {name!r}", name, licence
 
 
 def _from_lines(path: Path, text: str) -> Iterator[tuple[str, str, str]]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
 from rehydrate import (
     CheckpointStorage,
@@ -20,28 +19,11 @@ from rehydrate.demo.environment import AuditInputError
 from rehydrate.demo.look_up import LookUp
 from rehydrate.demo.messages import AuditRequest
 from rehydrate.demo.progress import ProgressLines
+from rehydrate.demo.standing import Standing, read_standing
 from rehydrate.demo.workflow import audit_workflow
 from rehydrate.errors import StoreUnavailableError
-from rehydrate.model.checkpoint import Latest
 
-__all__ = ["Audit", "OpenQuestion", "Standing", "open_store"]
-
-
-@dataclass(frozen=True)
-class OpenQuestion:
-    """A question as the store knows it: whom to answer, and about what."""
-
-    request_id: str
-    name: str
-    version: str
-
-
-@dataclass(frozen=True)
-class Standing:
-    """How a run stands at its newest checkpoint: what it asks, and how many look-ups it has not finished."""
-
-    questions: tuple[OpenQuestion, ...]
-    in_work: int
+__all__ = ["Audit", "open_store"]
 
 
 def open_store(address: str) -> CheckpointStorage:
@@ -51,6 +33,10 @@ def open_store(address: str) -> CheckpointStorage:
     """
     if "://" not in address:
         return SqliteCheckpointStorage(Path(address))
+    if "?" in address or "#" in address:
+        raise AuditInputError(
+            f"--store {address!r}: the URL of a store takes no '?' or '#'; in the name of a file write %3F or %23"
+        )
     try:
         return checkpoint_storage_from_url(address)
     except StoreUnavailableError as error:
@@ -69,11 +55,7 @@ class Audit:
 
     async def standing(self) -> Standing | None:
         """Return how the run stands, or None if there is no run of that name."""
-        if await self.storage.head(self.run_id) is None:
-            return None
-        inspection = await self.storage.inspect(Latest(self.run_id))
-        questions = tuple(_question(each.request_id, each.data) for each in inspection.requests)
-        return Standing(questions, sum(each.endswith("/examine") for each in inspection.next_executors))
+        return await read_standing(self.storage, self.run_id)
 
     async def call(
         self, request: AuditRequest | None, answers: Mapping[str, str], write: Callable[[str], None]
@@ -82,7 +64,7 @@ class Audit:
         standing = await self.standing()
         lines = ProgressLines(write, self.journal)
         if standing is not None:
-            lines.restored(len(standing.questions) - len(answers), standing.in_work)
+            lines.restored(standing, answers)
         stream = audit_workflow(self.storage).run(
             request,
             run_id=self.run_id,
@@ -97,8 +79,3 @@ class Audit:
             async for event in stream:
                 lines.take(event)
             return await stream.result()
-
-
-def _question(request_id: str, data: object) -> OpenQuestion:
-    about = cast("dict[str, dict[str, str]]", data)["about"]
-    return OpenQuestion(request_id, about["name"], about["version"])

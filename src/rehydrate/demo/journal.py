@@ -37,17 +37,23 @@ class Entry:
 
 
 def note(path: str | None, happened: Happened, key: str, request_id: str = "") -> None:
-    """Append one line; nothing where there is no journal."""
+    """Append one line; nothing where there is no journal.
+
+    Raises `AuditInputError`.
+    """
     if path is None:
         return
     line = msgspec.json.encode(Entry(happened, key, os.getpid(), request_id))
     # One write to a file opened for appending: lines of two processes, or of a killed one, never mix.
-    with Path(path).open("ab", buffering=0) as file:
-        file.write(line + b"\n")
+    try:
+        with Path(path).open("ab", buffering=0) as file:
+            file.write(line + b"\n")
+    except OSError as error:
+        raise AuditInputError(f"{path}: {error.strerror or error}") from error
 
 
 def open_journal(path: str) -> None:
-    """Make sure that lines can be appended.
+    """Make sure that lines can be appended, and that what is there is a journal.
 
     Raises `AuditInputError`.
     """
@@ -55,6 +61,7 @@ def open_journal(path: str) -> None:
         Path(path).open("ab").close()
     except OSError as error:
         raise AuditInputError(f"{path}: {error.strerror or error}") from error
+    read_journal(path)
 
 
 def read_journal(path: str) -> tuple[Entry, ...]:

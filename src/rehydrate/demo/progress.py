@@ -5,11 +5,12 @@ Watches only. What is printed as done has been committed; what was only tried is
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 
-from rehydrate.demo.journal import Happened, note
+from rehydrate.demo.journal import Happened, note, read_journal
 from rehydrate.demo.messages import LicenceQuestion, Progress, ProgressKind
 from rehydrate.demo.report import printable
+from rehydrate.demo.standing import Standing
 from rehydrate.model.events import Emitted, Event, RequestOpened, StatusChanged, SuperstepCompleted
 
 __all__ = ["ProgressLines"]
@@ -23,12 +24,19 @@ class ProgressLines:
         self._journal = journal
         self._tried: dict[str, Progress] = {}
         self._in_work = 0
-        self._open = 0
+        self._open: set[str] = set()
 
-    def restored(self, open_questions: int, in_work: int) -> None:
-        """Tell how the restored run stands once the call's answers are taken."""
-        self._open = open_questions
-        self._in_work = in_work
+    def restored(self, standing: Standing, answered: Container[str]) -> None:
+        """Tell how the restored run stands once the call's answers are taken.
+
+        A question whose process was killed between the commit and the journal's line gets its line now.
+        """
+        self._open = {each.request_id for each in standing.questions if each.request_id not in answered}
+        self._in_work = standing.in_work
+        noted = {each.request_id for each in read_journal(self._journal)} if self._journal else set[str]()
+        for each in standing.questions:
+            if each.request_id not in noted:
+                note(self._journal, Happened.ASKED, each.key, each.request_id)
         self._write(f"restored    the run {self._standing}")
 
     def take(self, event: Event) -> None:
@@ -58,10 +66,14 @@ class ProgressLines:
 
     def _asked(self, event: RequestOpened, question: LicenceQuestion) -> None:
         about = question.about
-        note(self._journal, Happened.ASKED, about.key, event.request_id)
-        self._open += 1
-        self._write(f"question    {printable(about.key)} at {event.path} {self._standing}")
+        what = "still open"
+        # A call that brings nothing shows again what is open; only what was not open before has been asked now.
+        if event.request_id not in self._open:
+            what = "question"
+            note(self._journal, Happened.ASKED, about.key, event.request_id)
+            self._open.add(event.request_id)
+        self._write(f"{what:<12}{printable(about.key)} at {event.path} {self._standing}")
 
     @property
     def _standing(self) -> str:
-        return f"({self._open} open, {self._in_work} in work)"
+        return f"({len(self._open)} open, {self._in_work} in work)"

@@ -38,7 +38,9 @@ from rehydrate.demo.messages import AuditRequest, LicenceQuestion, Progress, Pro
 from rehydrate.demo.report import AuditReport, Sighting
 from rehydrate.demo.sources import read_source
 
-__all__ = ["audit_workflow"]
+__all__ = ["NAME", "audit_workflow"]
+
+NAME: Final = "licence-audit"
 
 _REDUCERS: Final = {
     "sources": extend,
@@ -201,7 +203,7 @@ def audit_workflow(checkpoint_storage: CheckpointStorage | None = None) -> Workf
     scan, collect = Scan("scan"), Collect("collect")
     return (
         WorkflowBuilder(
-            name="licence-audit",
+            name=NAME,
             start_executor=scan,
             checkpoint_storage=checkpoint_storage,
             reducers=_REDUCERS,
