@@ -18,6 +18,8 @@ from rehydrate.errors import StoreUnavailableError
 
 #: Seconds to wait for another program that has the file locked (a shell, a backup); our own processes queue.
 BUSY_SECONDS: Final = 30.0
+#: Bytes of the smallest database: one page of the smallest size.
+_SMALLEST: Final = 512
 #: How many tables of another program are named.
 _NAMED: Final = 3
 _CACHED_STATEMENTS: Final = 64
@@ -55,6 +57,8 @@ def check_place(path: str, store: str, beside: Path) -> None:
     size = _size(path, store)
     if not size or beside.exists():
         return
+    if size < _SMALLEST:  # SQLite takes such a file for an empty one and writes over it
+        raise StoreUnavailableError(store, "the file is no SQLite database", "Check the path.")
     with closing(connect(path, "rw")) as connection:
         check_tables(connection, store)
 
