@@ -97,6 +97,8 @@ def _count_attempt(change: Change, path: str, delivery: Delivery, lost_at: str |
         change.draft.put(path, "attempt", name, AttemptRecord(started, lost, lost_at or ""))
         return True
     change.draft.put(path, "attempt", name, AttemptRecord(started - 1, 0, ""))
-    failure = Failure("lost", "LostAttempts", f"its process ended during each of {lost} attempts in a row")
+    failure = Failure(
+        "lost", "LostAttempts", f"each of {lost} attempts in a row was lost with its process, or taken over"
+    )
     change.draft.put(path, "failure", name, FailureRecord(failure, delivery.executor, delivery.activation))
     return False
