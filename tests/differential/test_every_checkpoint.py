@@ -25,7 +25,7 @@ SHORT = [
 ]
 
 
-@pytest.mark.parametrize(("store", "seeds"), SHORT)
+@pytest.mark.parametrize(("store", "seeds"), SHORT, ids=[f"{store}-{seeds[0]}-{seeds[-1]}" for store, seeds in SHORT])
 def test_every_checkpoint_goes_on_in_a_fresh_process_as_if_nothing_had_happened(
     store: str, seeds: range, tmp_path: Path
 ) -> None:
