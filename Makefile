@@ -4,7 +4,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test proof check format bench clean
+.PHONY: help demo test proof lowest check format bench clean
 
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for p in python3 python python3.14 python3.13 python3.12 python3.11; do \
@@ -28,6 +28,11 @@ test: $(READY) ## all tests but the long proofs
 proof: $(READY) ## the long proofs
 	@$(PY) -m pytest -q -n 2 -m proof
 
+lowest: $(READY) ## the codec and the engine on the lowest versions of what the core needs
+	@[ -x .venv-lowest/bin/python ] || $(PY) -m venv .venv-lowest
+	@.venv-lowest/bin/python -m pip install --quiet -e '.[dev]' 'msgspec==0.19.0'
+	@.venv-lowest/bin/python -m pytest -q -n 2 tests/codecs tests/engine tests/nested
+
 check: $(READY) ## format, lint, types, layers
 	@$(PY) -m ruff format --check --quiet . || { echo "make check: run 'make format'" >&2; exit 1; }
 	@$(PY) -m ruff check --quiet .
@@ -42,7 +47,7 @@ bench: $(READY) ## measure, compare with the floor
 	@$(PY) -m benchmarks
 
 clean: ## remove the environment and everything made by the other targets
-	@rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) .venv-lowest build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamp holds the path of the checkout: an environment that came along with a copy still runs the original's code.

@@ -103,13 +103,15 @@ class Hands:
     def _effects(self, start: StartInvocation, mark: int, fuel: int) -> tuple[Effect, ...]:
         delivery = start.delivery
         effects: list[Effect] = []
+        if fuel < -5:
+            return ()  # what sub-workflows in a ring yield to each other must end too
         width = len(self._edges(start.path, delivery.executor))
-        share = max(0, fuel) // (2 * width + 2)
+        share = min(fuel, max(0, fuel // (2 * width + 2)))
         sends = range(mark % 3 if width and fuel > 0 else 0)
         effects += [Send(sealed(mix(mark, number), share), None) for number in sends]
         if mark % 4 == 0 or not effects:
             effects.append(Output(sealed(mix(mark, "out"), share), None))
-        if share and (mark >> 4) % 3 == 0:
+        if share > 0 and (mark >> 4) % 3 == 0:
             effects.append(Ask(0, sealed(mix(mark, "asked"), share), "int", "on_answer"))
         if (mark >> 6) % 2:
             effects.append(SetState(f"own_{delivery.executor}_plain", sealed(mark, 0)))
