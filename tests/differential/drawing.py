@@ -69,8 +69,17 @@ class _Drawing:
             self._chain(self.wanted.pop())
         if self.random.random() < 0.6:
             self._chain()
+        if all(node.kind in ("function", "workflow") for node in self.nodes):
+            self._end()  # else nothing in it may yield, and a parent with edges behind it could not be built
         limit = self.random.choice((100, 100, 100, 4, 7))
         return GraphPlan(self.name, self.nodes, self.groups, limit)
+
+    def _end(self) -> None:
+        node = NodePlan(f"n{len(self.nodes)}")
+        node.kind, node.yields = "worker", (0,)
+        self.nodes.append(node)
+        self._edge(self.tail, node.id)
+        self.tail = node.id
 
     def _node(self, *, plain: bool = False, child: str = "") -> str:
         """Add a node; a plain one takes a list too, so it can be a start or the target of a join."""
