@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from rehydrate.ids import ABOVE_ROOT, join_slot, order_key, slot
+from rehydrate.ids import ABOVE_ROOT, join_slot, slot
 from rehydrate.model.records import (
     DoneRecord,
     JoinRecord,
@@ -120,8 +120,3 @@ def _check_state(run: Run, path: str, where: str) -> list[str]:
     if len(numbers) != len(set(numbers)):
         found.append(f"I16: messages that joins hold are numbered apart ({where})")
     return found
-
-
-def describe_run(run: Run) -> list[str]:
-    """Return the keys of all live records in a fixed order, for a reader of a failed check."""
-    return sorted((f"{path}|{kind}|{name}" for (path, kind, name), _ in run.records()), key=order_key)

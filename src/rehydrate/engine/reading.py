@@ -109,13 +109,14 @@ def failures(records: Run | Draft, graph: Definition, paths: Iterable[str]) -> l
         here = [(name, cast("FailureRecord", record)) for name, record in records.items(path, "failure")]
         if not here:
             continue
-        position = _graph_at(graph, path).position
+        position = graph_at(graph, path).position
         here.sort(key=lambda item: (position.get(item[1].executor, -1), order_key(item[0])))
         found += [FailedPlace(path, name, r.executor, r.activation, r.failure) for name, r in here]
     return found
 
 
-def _graph_at(graph: Definition, path: str) -> Definition:
+def graph_at(graph: Definition, path: str) -> Definition:
+    """Return the definition that the scope at `path` runs."""
     for segment in path.split("/") if path else ():
         graph = graph.children[scope_of(segment)[0]]
     return graph

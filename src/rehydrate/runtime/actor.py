@@ -99,6 +99,7 @@ class Actor:
             await asyncio.wait([saving], timeout=CANCEL_SECONDS)
             self.claimed = saving.done() and not saving.cancelled() and saving.exception() is None
             if not self.claimed:
+                self.crew.stop("was cancelled")  # a claim that is saved later all the same must start nothing
                 self._release()
             raise
         except BaseException:  # whatever the store did, also where only its answer was lost: nobody drives the run

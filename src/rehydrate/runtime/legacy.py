@@ -11,6 +11,7 @@ from typing import cast
 
 from rehydrate.codecs import type_name
 from rehydrate.engine.run import Run
+from rehydrate.engine.state import part_name
 from rehydrate.errors import CaptureError, EffectError
 from rehydrate.graph.definition import LIST_REDUCERS, Definition
 from rehydrate.ids import ABOVE_ROOT, child_path, slot
@@ -76,7 +77,7 @@ def _put_state(delta: dict[Key, Record | None], program: Program, state: Mapping
         reducer = program.graph.reducers.get(key)
         if reducer is not None and reducer.name in LIST_REDUCERS and isinstance(value, list):
             items = Items(*program.codec.seal_items(cast("list[object]", value)))
-            delta[("", "part", f"{key}\x1f0")] = PartRecord(items)
+            delta[("", "part", part_name(key, 0))] = PartRecord(items)
             delta[("", "state", key)] = StateRecord(None, items.count, 1, 1)
         else:
             delta[("", "state", key)] = StateRecord(program.codec.seal(value))

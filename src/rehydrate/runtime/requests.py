@@ -27,7 +27,7 @@ from rehydrate.errors import (
 )
 from rehydrate.graph.definition import Definition
 from rehydrate.graph.hints import describe, matches
-from rehydrate.ids import outer_id, scope_of
+from rehydrate.ids import outer_id
 from rehydrate.ports import CheckpointStorage
 
 
@@ -84,16 +84,9 @@ def fits(value: object, hint: object) -> bool:
     return matches(value, hint, exact=True)
 
 
-def graph_at(graph: Definition, path: str) -> Definition:
-    """Return the definition that the scope at `path` runs."""
-    for segment in path.split("/") if path else ():
-        graph = graph.children[scope_of(segment)[0]]
-    return graph
-
-
 def response_hint(graph: Definition, opened: reading.OpenedRequest) -> object:
     """Return the type that a request expects, as its executor declares it."""
-    executor = graph_at(graph, opened.path).executors[opened.record.executor]
+    executor = reading.graph_at(graph, opened.path).executors[opened.record.executor]
     for spec in executor.response_handlers:
         if spec.name == opened.record.handler:
             return spec.response

@@ -9,6 +9,7 @@ from typing import TypeAlias, cast
 
 from rehydrate.codecs import ValueCodec
 from rehydrate.engine.run import Run
+from rehydrate.engine.state import part_name
 from rehydrate.graph.definition import LIST_REDUCERS, Reducer
 from rehydrate.model.effects import SetState, UpdateState
 from rehydrate.model.records import PartRecord, StateRecord
@@ -17,7 +18,6 @@ from rehydrate.model.sealed import Items, Sealed
 #: Writes of one executor in this superstep, by key in order.
 ChainWrites: TypeAlias = dict[str, list[SetState | UpdateState]]
 MISSING = object()
-_SEPARATOR = "\x1f"
 
 
 def read_state(
@@ -96,7 +96,7 @@ def committed_parts(run: Run, path: str, key: str, wanted: int | None = None) ->
     left, number, found = record.count, record.next, list[Items]()
     while number > 0 and left > 0 and (wanted is None or record.count - left < wanted):
         number -= 1
-        part = cast("PartRecord | None", table.get(f"{key}{_SEPARATOR}{number}"))
+        part = cast("PartRecord | None", table.get(part_name(key, number)))
         if part is not None:  # a number that is missing was merged into one before it
             found.append(part.items)
             left -= part.items.count
