@@ -7,6 +7,7 @@ form the next; what a commit holds back (events, starts) follows when it is safe
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Literal, TypeAlias, assert_never
 
 from rehydrate.engine.commands import Command, Commit, EndRun, MergeState, Publish, RouteAgain, StartInvocation
@@ -22,10 +23,11 @@ from .causes import failure_of, told
 from .context import Surroundings
 from .crew import Crew
 from .events import Channel
+from .heartbeat import Heartbeat
 from .invocation import route_again
 from .merging import merge_state
 from .owner import hold, unregister
-from .saver import LEASE_SECONDS, Ledger, Saver
+from .saver import Ledger, Saver
 
 Durability: TypeAlias = Literal["superstep", "turn", "off"]
 #: How long a finished invocation waits for a commit that takes it along, in seconds.
@@ -62,6 +64,9 @@ class Actor:
         self.applied = 0
         self.causes: dict[tuple[str, str], BaseException] = {}
         self._inbox: list[Input] = []
+        self._fault: BaseException | None = None
+        #: True while commands are obeyed; what they make happen is taken in after them.
+        self._obeying = False
         self._delta: dict[Key, Record | None] = {}
         self._events: list[Event] = []
         self._unsaved = 0
@@ -70,8 +75,6 @@ class Actor:
         self._committing: asyncio.Task[None] | None = None
         self._waker: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._heart: asyncio.TimerHandle | None = None
-        self._renewing: asyncio.Task[None] | None = None
         self._task: asyncio.Task[None] | None = None
         self._savers: list[asyncio.Future[None]] = []
         self._copies: list[asyncio.Future[tuple[Header, Run]]] = []
@@ -163,21 +166,47 @@ class Actor:
             name = getattr(item, "key", None) or f"{getattr(item, 'executor', '')}#{getattr(item, 'activation', '')}"
             self.causes[(getattr(item, "path", ""), name)] = cause
         self._inbox.append(item)
-        self._wake()
+        if self._must_wait():
+            self._wake()
+        else:
+            self._go_on_at_once()
+
+    def _must_wait(self) -> bool:
+        """Tell whether what has come is for the run's own task: it may have to save, or to gather more first."""
+        if self.saver is not None or self._obeying or self.crew.is_working() or self._savers:
+            return True
+        return self._task is None or not self.channel.has_room()
+
+    def _go_on_at_once(self) -> None:
+        """Take in what came where it came, as nothing has to be saved first and nothing else runs.
+
+        It saves a turn of the event loop in each superstep. An error is the run's, not that of who told us.
+        """
+        try:
+            while self._inbox and self.ending is None:
+                self._take_in()
+                if self._urgent:
+                    self._pass_on(*self._gathered())
+                    self.ended = self.ending is not None
+        except BaseException as error:
+            self._fault = error
+        if self.ended or self._fault is not None:
+            self._wake()
 
     def _wake(self) -> None:
         if self._waker is not None and not self._waker.done():
             self._waker.set_result(None)
 
     async def _drive(self) -> None:
-        self._beat()
+        heartbeat = Heartbeat(self.saver) if self.saver is not None else None
         try:
             await self._loop()
         finally:
             self._release()
-            for timer in (self._timer, self._heart):
-                if timer is not None:
-                    timer.cancel()
+            if heartbeat is not None:
+                heartbeat.stop()
+            if self._timer is not None:
+                self._timer.cancel()
             self.crew.stop("was stopped with its run")
             self.channel.close()
             for waiting in (*self._savers, *self._copies):
@@ -186,9 +215,10 @@ class Actor:
 
     async def _loop(self) -> None:
         while True:
+            if self._fault is not None:
+                raise self._fault
             if self._inbox and self.ending is None:
-                inputs, self._inbox = self._inbox, []
-                self._apply(transition(self.graph, self.run, inputs))
+                self._take_in()
             if self._committing is not None and self._committing.done():
                 finished, self._committing = self._committing, None
                 finished.result()
@@ -212,6 +242,10 @@ class Actor:
         await self._waker
         self._waker = None
 
+    def _take_in(self) -> None:
+        inputs, self._inbox = self._inbox, []
+        self._apply(transition(self.graph, self.run, inputs))
+
     def _apply(self, step: Step) -> None:
         """Make a step real in memory, and obey or keep its commands by whether they wait for the commit."""
         self.run.apply(step.delta)
@@ -219,21 +253,25 @@ class Actor:
         if self.saver is not None:
             self._delta.update(step.delta)
         waits = False
-        for command in step.commands:
-            match command:
-                case Commit():
-                    self._urgent = waits = True
-                case Publish():
-                    self._events.extend(command.events)
-                case EndRun():
-                    self.ending = command
-                case StartInvocation() | RouteAgain() | MergeState():
-                    if waits:
-                        self._later.append(command)
-                    else:
-                        self._obey(command)
-                case _:
-                    assert_never(command)
+        self._obeying = True
+        try:
+            for command in step.commands:
+                match command:
+                    case Commit():
+                        self._urgent = waits = True
+                    case Publish():
+                        self._events.extend(command.events)
+                    case EndRun():
+                        self.ending = command
+                    case StartInvocation() | RouteAgain() | MergeState():
+                        if waits:
+                            self._later.append(command)
+                        else:
+                            self._obey(command)
+                    case _:
+                        assert_never(command)
+        finally:
+            self._obeying = False
         if not self._urgent and self._delta and self.each_step and self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(TRAILING_SECONDS, self._overdue)
 
@@ -242,37 +280,52 @@ class Actor:
         self._urgent = True
         self._wake()
 
-    async def _flush(self) -> None:
-        """Save what has gathered, then publish its events and obey what waited for it."""
+    def _gathered(self) -> tuple[list[Event], list[Command]]:
+        """Take what waits for a commit: events, and commands."""
         events, self._events = self._events, []
         later, self._later = self._later, []
-        savers, self._savers = ([], self._savers) if self._inbox else (self._savers, [])
-        ending = self.ending
         self._urgent = False
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         self._unsaved += len(events)
-        if self.saver is None:
-            if ending is not None:
-                self.ledger.next_header(self.run, ending.status, self._unsaved, 0)
-        elif self.each_step or ending is not None or self.saver.lease.claim or self._copies or savers:
+        if self.saver is None and self.ending is not None:
+            self.ledger.next_header(self.run, self.ending.status, self._unsaved, 0)
+        return events, later
+
+    async def _flush(self) -> None:
+        """Save what has gathered, then publish its events and obey what waited for it."""
+        savers, self._savers = ([], self._savers) if self._inbox else (self._savers, [])
+        ending = self.ending
+        events, later = self._gathered()
+        saver = self.saver
+        if saver is not None and (self.each_step or ending is not None or saver.lease.claim or self._copies or savers):
             delta, self._delta = self._delta, {}
             copies, self._copies = self._copies, []
             copy = self.run.copy() if copies else None
-            header = await self._save(self.saver, delta, ending)
+            header = await self._save(saver, delta, ending)
             for waiting in copies:
                 if copy is not None and not waiting.done():
                     waiting.set_result((header, copy))
+        self._pass_on(events, later, savers)
+        if ending is not None:
+            self.ended = True
+
+    def _pass_on(
+        self, events: list[Event], later: list[Command], savers: Sequence[asyncio.Future[None]] = ()
+    ) -> None:
+        """Let out what waited for a commit, now that it is safe."""
         self.channel.publish(events)
         self.crew.forget(events)
         for saved in savers:
             if not saved.done():
                 saved.set_result(None)
-        for command in later:
-            self._obey(command)
-        if ending is not None:
-            self.ended = True
+        self._obeying = True
+        try:
+            for command in later:
+                self._obey(command)
+        finally:
+            self._obeying = False
 
     async def _save(self, saver: Saver, delta: dict[Key, Record | None], ending: EndRun | None) -> Header:
         status = Status.RUNNING if ending is None else ending.status
@@ -311,20 +364,3 @@ class Actor:
             InvocationFinished(command.path, delivery.executor, delivery.activation, effects, done.instance, failure),
             error,
         )
-
-    def _beat(self) -> None:
-        """Renew the lease at a third of it, as long as the turn lasts."""
-        saver = self.saver
-        if saver is None:
-            return
-        self._heart = asyncio.get_running_loop().call_later(LEASE_SECONDS / 3, self._renew, saver)
-
-    def _renew(self, saver: Saver) -> None:
-        self._renewing = asyncio.get_running_loop().create_task(saver.renew())
-        self._renewing.add_done_callback(self._renewed)
-        self._beat()
-
-    def _renewed(self, task: asyncio.Task[None]) -> None:
-        """A lost lease shows at the next commit, which names its epoch; so its error is only taken note of here."""
-        if not task.cancelled():
-            task.exception()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextvars import copy_context
 from typing import Final, cast
 
 from rehydrate.engine.commands import StartInvocation
@@ -63,6 +64,7 @@ class Crew:
         self._chains: dict[str, dict[str, _Chain]] = {}
         self._instances: dict[str, dict[str, Executor]] = {}
         self._stopped = False
+        self._context = copy_context()
 
     def is_working(self) -> bool:
         """Tell whether any invocation runs."""
@@ -72,7 +74,9 @@ class Crew:
         """Start an invocation in a task of its own."""
         if self._stopped:
             return
-        self._tasks[asyncio.get_running_loop().create_task(self._invoke(start))] = None
+        loop = asyncio.get_running_loop()
+        # An invocation may be begun from the task of the one before it, whose context variables are not its own.
+        self._tasks[loop.create_task(self._invoke(start), context=self._context.copy())] = None
 
     def stop(self, why: str) -> None:
         """Stop all invocations: their contexts are closed at once, whatever the handlers make of it."""
@@ -86,14 +90,19 @@ class Crew:
         task = cast("asyncio.Task[None]", asyncio.current_task())
         try:
             if self._slots is None:
-                await self._run(start, task)
-                return
-            async with self._slots:
-                await self._run(start, task)
+                told = await self._run(start, task)
+            else:
+                async with self._slots:
+                    told = await self._run(start, task)
         finally:
-            self._tasks.pop(task, None)
+            del self._tasks[task]
+        if told is not None and not self._stopped:
+            self._tell(*told)
 
-    async def _run(self, start: StartInvocation, task: asyncio.Task[None]) -> None:
+    async def _run(
+        self, start: StartInvocation, task: asyncio.Task[None]
+    ) -> tuple[Input, BaseException | None] | None:
+        """Run an invocation and return what is to be told of it."""
         delivery = start.delivery
         try:
             chain = _NO_CHAIN if start.alone else self._chain(start)
@@ -101,7 +110,7 @@ class Crew:
             if executor.has_instance_state:
                 executor = await self._instance(start, executor, chain)
             if self._stopped:
-                return
+                return None
             invocation = Invocation(self.around, start, executor, chain.writes)
             self._tasks[task] = invocation
             if self.around.streaming:
@@ -110,26 +119,21 @@ class Crew:
         except asyncio.CancelledError as error:
             if self._stopped:
                 raise
-            self._break(start, error)
-            return
+            return self._break(start, error)
         except (KeyboardInterrupt, SystemExit):  # asyncio hands these to the loop's caller
             raise
         except BaseException as error:  # user code; whatever it raised, the run must hear of it
             if self._stopped:
                 raise
-            self._break(start, error)
-            return
-        if self._stopped:
-            return
+            return self._break(start, error)
         if not start.alone:
             chain.add(delivery.activation, finished)
-        self._tell(finished, refused)
+        return finished, refused
 
-    def _break(self, start: StartInvocation, error: BaseException) -> None:
+    def _break(self, start: StartInvocation, error: BaseException) -> tuple[Input, BaseException]:
         """Throw the failed attempt's instance away; the next starts from the record."""
         self._instances.get(start.path, {}).pop(start.delivery.executor, None)
-        if not self._stopped:
-            self._tell(broken(start, error), error)
+        return broken(start, error), error
 
     def _chain(self, start: StartInvocation) -> _Chain:
         """Return the chain that an invocation is part of, read from the records where this process did not see it."""
