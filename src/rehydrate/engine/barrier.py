@@ -6,7 +6,7 @@ they were handled, so that nothing depends on what finished first.
 
 from __future__ import annotations
 
-from typing import assert_never, cast
+from typing import assert_never
 
 import msgspec
 
@@ -31,7 +31,6 @@ from rehydrate.model.records import (
     OutputRecord,
     RequestRecord,
     RestRecord,
-    ScopeRecord,
     Trail,
 )
 from rehydrate.model.sealed import Sealed
@@ -45,11 +44,10 @@ from .state import Conflict, Write, Writes, apply_writes, contributions, find_co
 from .steps import Arrival, close_step, drop_scope, open_step
 
 
-def ready(change: Change, path: str) -> bool:
+def ready(change: Change, path: str, plan: Plan) -> bool:
     """Tell whether a scope's superstep is over: all invocations finished, no failure, no scope in it busy or stuck."""
     draft = change.draft
-    plan = plan_of(change, path)
-    if plan is None or draft.count(path, "done") != plan.invocations:
+    if draft.count(path, "done") != plan.invocations:
         return False
     if draft.has(path, "step") and draft.count(path, "step"):
         return False
@@ -61,8 +59,9 @@ def ready(change: Change, path: str) -> bool:
 def pass_barriers(change: Change, path: str, merged: dict[str, Sealed] | None = None) -> None:
     """Pass this scope's barrier and, where that lets them, those of the scopes around it."""
     at: str | None = path
-    while at is not None and ready(change, at):
-        if not Barrier(change, at).run(merged or {}):
+    while at is not None:
+        plan = plan_of(change, at)
+        if plan is None or not ready(change, at, plan) or not Barrier(change, at, plan).run(merged or {}):
             return
         merged = None
         at = enclosing(at) if change.draft.step(at) is None else None
@@ -73,14 +72,14 @@ class Barrier:
 
     __slots__ = ("arrivals", "change", "done", "draft", "graph", "path", "plan", "resting", "scope", "superstep")
 
-    def __init__(self, change: Change, path: str) -> None:
+    def __init__(self, change: Change, path: str, plan: Plan) -> None:
         self.change = change
         self.draft = change.draft
         self.path = path
         self.graph: Definition = change.graph_at(path)
-        self.plan = cast("Plan", plan_of(change, path))
-        self.superstep = self.plan.step.superstep
-        self.scope = cast("ScopeRecord", self.draft.scope(path))
+        self.plan = plan
+        self.superstep = plan.step.superstep
+        self.scope = self.draft.scope(path)
         self.arrivals: list[Arrival] = []
         self.done: dict[str, list[tuple[Delivery, DoneRecord]]] = {}
         self.resting: dict[str, list[tuple[int, str]]] = {}
@@ -98,7 +97,7 @@ class Barrier:
             if conflict is not None:
                 self._fail(conflict)
                 return False
-            wanted = contributions(self.change, self.path, self.graph, writes)
+            wanted = contributions(self.change, self.path, self.graph, writes) if self.graph.reducers else ()
             if any(item.key not in merged for item in wanted):
                 order = MergeState(self.path, wanted)
                 if order not in self.change.now:  # another scope's end may have led here in this transition
@@ -132,12 +131,16 @@ class Barrier:
             finished = self.done[executor] = []
             for delivery in self.plan.chains.get(executor, ()):
                 name = invocation_name(executor, delivery.activation)
-                done = cast("DoneRecord", self.draft.get(self.path, "done", name))
+                done: DoneRecord = self.draft.get(self.path, "done", name)
                 finished.append((delivery, done))
                 for effect in done.effects:
                     if isinstance(effect, STATE_EFFECTS):
                         write = Write(executor, delivery.activation, effect)
-                        writes.setdefault(effect.key, []).append(write)
+                        made = writes.get(effect.key)
+                        if made is None:
+                            writes[effect.key] = [write]
+                        else:
+                            made.append(write)
         return writes
 
     def _fail(self, conflict: Conflict) -> None:
@@ -163,7 +166,7 @@ class Barrier:
         found = self.draft.items(self.path, "inbox")
         if not found:
             return
-        records = [cast("InboxRecord", record) for _, record in sorted(found, key=lambda item: int(item[0]))]
+        records: list[InboxRecord] = [record for _, record in sorted(found, key=lambda item: int(item[0]))]
         records.sort(key=lambda record: (record.kind != "answer", order_key(record.name)))
         for record in records:
             self.arrivals.append(
@@ -266,9 +269,9 @@ class Barrier:
                 )
 
     def _take_outbox(self, executor: str, child: str, *, finished: bool) -> None:
-        trail = cast("ScopeRecord", self.draft.scope(child)).trail
+        trail = self.draft.scope(child).trail
         for name, record in sorted(self.draft.items(child, "outbox"), key=lambda item: int(item[0])):
-            item = cast("OutboxRecord", record)
+            item: OutboxRecord = record
             if executor not in self.graph.forwards_messages:
                 self._yield(item.value, item.routes, executor)
                 self.draft.remove(child, "outbox", name)

@@ -5,6 +5,8 @@ It lives for one transition. It decides nothing; the modules of the engine write
 
 from __future__ import annotations
 
+from typing import Any
+
 from rehydrate.graph.definition import Definition
 from rehydrate.ids import ABOVE_ROOT, parent_of, scope_of, slot
 from rehydrate.model.events import Event
@@ -28,12 +30,14 @@ class Change:
         #: True once something happened that must be saved at once.
         self.barriers = False
         #: What was read out of the superstep of a scope; forgotten where one is opened or closed.
-        self.plans: dict[str, object] = {}
-        self._graphs: dict[str, Definition] = {"": graph}
+        self.plans: dict[str, Any] = {}  # of `Plan`, whose module stands above this one
+        self._graphs: dict[str, Definition] = {}
         self._allowance = 0
 
     def graph_at(self, path: str) -> Definition:
         """Return the definition that the scope at `path` runs."""
+        if not path:
+            return self.graph
         found = self._graphs.get(path)
         if found is None:
             parent, segment = slot(path)

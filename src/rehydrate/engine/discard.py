@@ -5,11 +5,9 @@ Open requests stay, and with them the scopes and the held messages that belong t
 
 from __future__ import annotations
 
-from typing import cast
-
 from rehydrate.ids import ancestors, join_slot, slot
 from rehydrate.model.events import WorkDiscarded
-from rehydrate.model.records import JoinRecord, RequestRecord, ScopeRecord, StepRecord, Trail
+from rehydrate.model.records import StepRecord, Trail
 
 from .change import Change
 from .run import Draft
@@ -35,7 +33,7 @@ def discard(change: Change, answered: frozenset[str], trails: dict[str, list[Tra
         change.plans.pop(path, None)
         draft.remove(parent, "rest", segment)
     for path in scopes:
-        if path not in kept and draft.scope(path) is not None:
+        if path not in kept and draft.has_scope(path):
             what += [f"{path}: join {name}" for name in _joined(draft, path)]
             drop_scope(change, path)
     for path in scopes:
@@ -54,7 +52,7 @@ def _name(change: Change, path: str) -> list[str]:
     """Name what a scope loses, by path."""
     draft = change.draft
     parent, segment = slot(path)
-    step = cast("StepRecord | None", draft.get(parent, "step", segment))
+    step: StepRecord | None = draft.get(parent, "step", segment)
     found = [f"{path}/{d.executor}#{d.activation}".lstrip("/") for d in step.deliveries] if step else []
     for kind in ("outbox", "inbox"):
         names = sorted((name for name, _ in draft.items(path, kind)), key=int)
@@ -66,13 +64,13 @@ def _drop_held(change: Change, path: str, answered: list[Trail]) -> list[str]:
     """Drop what joins hold of trails without an open request (or an answer of this call) in or below the scope."""
     draft = change.draft
     alive = list(answered)
-    alive += [cast("RequestRecord", record).trail for _, record in draft.items(path, "request")]
+    alive += [record.trail for _, record in draft.items(path, "request")]
     for segment, record in draft.items(path, "scope"):
-        if draft.scope(join_slot(path, segment)) is not None:
-            alive.append(cast("ScopeRecord", record).trail)
+        if draft.has_scope(join_slot(path, segment)):
+            alive.append(record.trail)
     dropped: list[str] = []
     for name in _joined(draft, path):
-        trail = cast("JoinRecord", draft.get(path, "join", name)).trail
+        trail = draft.get(path, "join", name).trail
         if not any(other[: len(trail)] == trail for other in alive):
             draft.remove(path, "join", name)
             dropped.append(name)

@@ -5,13 +5,9 @@ They never steer. Tests check them after every transition; a restore checks them
 
 from __future__ import annotations
 
-from typing import cast
-
 from rehydrate.ids import ABOVE_ROOT, join_slot, slot
 from rehydrate.model.records import (
     DoneRecord,
-    JoinRecord,
-    PartRecord,
     RunRecord,
     ScopeRecord,
     StateRecord,
@@ -61,7 +57,7 @@ def _live(run: Run) -> set[str]:
 def _check_scope(run: Run, path: str) -> list[str]:
     parent, segment = slot(path)
     found: list[str] = []
-    step = cast("StepRecord | None", run.get(parent, "step", segment))
+    step: StepRecord | None = run.get(parent, "step", segment)
     scope = run.get(parent, "scope", segment)
     where = path or "the root"
     if not isinstance(scope, ScopeRecord):
@@ -110,13 +106,13 @@ def _check_state(run: Run, path: str, where: str) -> list[str]:
     counts: dict[str, int] = {}
     for name, record in run.table(path, "part").items():
         key = name.rpartition("\x1f")[0]
-        counts[key] = counts.get(key, 0) + cast("PartRecord", record).items.count
+        counts[key] = counts.get(key, 0) + record.items.count
     for key, record in run.table(path, "state").items():
-        state = cast("StateRecord", record)
+        state: StateRecord = record
         if state.value is None and state.count != counts.pop(key, 0):
             found.append(f"I14: a list in state has all its parts ({where}: {key!r})")
     found += [f"I15: a part belongs to a list in state ({where}: {key!r})" for key in counts]
-    numbers = [cast("JoinRecord", record).number for record in run.table(path, "join").values()]
+    numbers = [record.number for record in run.table(path, "join").values()]
     if len(numbers) != len(set(numbers)):
         found.append(f"I16: messages that joins hold are numbered apart ({where})")
     return found

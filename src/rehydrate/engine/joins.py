@@ -7,12 +7,12 @@ where messages come from or what they hold.
 from __future__ import annotations
 
 from collections.abc import Iterable, Set
-from typing import Final, TypeAlias, cast
+from typing import Final, TypeAlias
 
 from rehydrate.graph.definition import Definition, Join
 from rehydrate.ids import scope_of
 from rehydrate.model.effects import Failure
-from rehydrate.model.records import FailureRecord, JoinRecord, RequestRecord, ScopeRecord, Trail
+from rehydrate.model.records import FailureRecord, JoinRecord, RequestRecord, Trail
 from rehydrate.model.sealed import Listed
 
 from .change import Change
@@ -30,7 +30,7 @@ def fire_joins(change: Change, path: str, graph: Definition, arrivals: list[Arri
     """Fire every join of a scope that can fire at this barrier, adding what it hands over to `arrivals`."""
     if not graph.joins:
         return
-    held = {name: cast("JoinRecord", record) for name, record in change.draft.items(path, "join")}
+    held: dict[str, JoinRecord] = dict(change.draft.items(path, "join"))
     if not held:
         return
     groups = _groups(graph, held)
@@ -78,10 +78,10 @@ def _hand_over(
 def _standing(change: Change, path: str, arrivals: list[Arrival]) -> list[Standing]:
     found: list[Standing] = [(arrival.executor, arrival.trail) for arrival in arrivals]
     for _, record in change.draft.items(path, "request"):
-        request = cast("RequestRecord", record)
+        request: RequestRecord = record
         found.append((request.executor, request.trail))
     for segment, record in change.draft.items(path, "scope"):
-        found.append((scope_of(segment)[0], cast("ScopeRecord", record).trail))
+        found.append((scope_of(segment)[0], record.trail))
     return found
 
 
@@ -102,7 +102,7 @@ def _can_grow(join: Join, queues: Queues, here: Set[str]) -> bool:
 def deadlocked(change: Change, path: str) -> bool:
     """Put a failure where half-filled joins are all that is left of a scope; they wait for each other."""
     draft = change.draft
-    held = [cast("JoinRecord", record) for _, record in draft.items(path, "join")]
+    held: list[JoinRecord] = [record for _, record in draft.items(path, "join")]
     if not held or draft.count(path, "request") or draft.count(path, "scope"):
         return False
     joins = sorted({record.join for record in held})
@@ -115,5 +115,5 @@ def deadlocked(change: Change, path: str) -> bool:
 def end_deadlock(change: Change, path: str) -> None:
     """Let a scope whose joins wait for each other go on: something has come that may fill one."""
     for name, record in change.draft.items(path, "failure"):
-        if cast("FailureRecord", record).failure.kind == "deadlock":
+        if record.failure.kind == "deadlock":
             change.draft.remove(path, "failure", name)

@@ -6,7 +6,6 @@ A plan is derived and may be thrown away at any time; nothing here changes a rec
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import cast
 
 from rehydrate.graph.definition import Definition
 from rehydrate.ids import slot
@@ -56,9 +55,9 @@ def plan_of(change: Change, path: str) -> Plan | None:
     """
     known = change.plans.get(path)
     if known is not None:
-        return cast("Plan", known)
+        return known
     place = slot(path)
-    step = cast("StepRecord | None", change.draft.get(place[0], "step", place[1]))
+    step: StepRecord | None = change.draft.get(place[0], "step", place[1])
     if step is None:
         return None
     memo = change.draft.run.memo

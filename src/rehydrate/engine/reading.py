@@ -6,7 +6,7 @@ Reads records only; the same functions serve the engine, the runtime and a store
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from rehydrate.graph.definition import Definition
 from rehydrate.ids import join_slot, order_key, outer_id, scope_of, slot
@@ -54,7 +54,7 @@ def open_requests(run: Run, place: str = "") -> list[OpenedRequest]:
     found: list[OpenedRequest] = []
     for path in scopes(run):
         for name in sorted(run.table(path, "request"), key=order_key):
-            record = cast("RequestRecord", run.get(path, "request", name))
+            record: RequestRecord = run.get(path, "request", name)
             whole = f"{place}/{path}" if place and path else place or path
             found.append(OpenedRequest(path, name, outer_id(birth, f"{whole}/{name}"), record))
     return found
@@ -75,7 +75,7 @@ def surfaced(birth: str, path: str, name: str, record: RequestRecord) -> Request
 def outputs(run: Run) -> list[OutputRecord]:
     """Return the outputs of the turn in canonical order."""
     table = run.table("", "output")
-    return [cast("OutputRecord", table[name]) for name in sorted(table)]
+    return [table[name] for name in sorted(table)]
 
 
 def unfinished_scopes(run: Run) -> list[str]:
@@ -92,7 +92,7 @@ def next_executors(run: Run) -> list[str]:
     """Return the executors with unfinished invocations, with their paths."""
     found: set[str] = set()
     for path in unfinished_scopes(run):
-        step = cast("StepRecord", run.get(*_step_key(path)))
+        step: StepRecord = run.get(*_step_key(path))
         done = run.table(path, "done")
         started = {scope_of(segment) for segment in run.table(path, "scope")}
         for delivery in step.deliveries:
@@ -106,7 +106,7 @@ def failures(records: Run | Draft, graph: Definition, paths: Iterable[str]) -> l
     """Return the failures in the given scopes, those of one scope in executor order."""
     found: list[FailedPlace] = []
     for path in paths:
-        here = [(name, cast("FailureRecord", record)) for name, record in records.items(path, "failure")]
+        here: list[tuple[str, FailureRecord]] = records.items(path, "failure")
         if not here:
             continue
         position = graph_at(graph, path).position
@@ -137,7 +137,7 @@ def busy(change: Change, path: str = "") -> bool:
     if any(busy(change, join_slot(path, s)) for s in below):
         return True
     done = draft.count(path, "done")
-    failures = [cast("FailureRecord", record) for _, record in draft.items(path, "failure")]
+    failures: list[FailureRecord] = [record for _, record in draft.items(path, "failure")]
     if done == plan.invocations:
         return not failures and not below
     return done + sum(_blocked(draft, plan, path, failure) for failure in failures) < plan.invocations

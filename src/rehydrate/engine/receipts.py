@@ -5,7 +5,7 @@ They stand at the run, since they outlive the scopes that asked. Single ones are
 
 from __future__ import annotations
 
-from typing import Final, cast
+from typing import Final
 
 from rehydrate.model.records import ReceiptRecord, ReceiptsRecord
 
@@ -22,7 +22,7 @@ def leave_receipt(change: Change, path: str, name: str, record: ReceiptRecord) -
     draft.put("", "receipt", f"{path}/{name}", record)
     if draft.count("", "receipt") < PACK:
         return
-    singles = {key: cast("ReceiptRecord", single) for key, single in sorted(draft.items("", "receipt"))}
+    singles: dict[str, ReceiptRecord] = dict(sorted(draft.items("", "receipt")))
     draft.clear("", "receipt")
     draft.put("", "receipts", f"{draft.count('', 'receipts'):08d}", ReceiptsRecord(singles))
 
@@ -31,7 +31,6 @@ def receipts(run: Run) -> dict[str, ReceiptRecord]:
     """Return all receipts by the names of their requests."""
     found: dict[str, ReceiptRecord] = {}
     for pack in run.table("", "receipts").values():
-        found.update(cast("ReceiptsRecord", pack).receipts)
-    for name, single in run.table("", "receipt").items():
-        found[name] = cast("ReceiptRecord", single)
+        found.update(pack.receipts)
+    found.update(run.table("", "receipt"))
     return found

@@ -6,7 +6,7 @@ survive fail for good instead.
 
 from __future__ import annotations
 
-from typing import Final, cast
+from typing import Final
 
 import msgspec
 
@@ -27,11 +27,12 @@ def restart(change: Change, unfinished: list[str], arrived: TurnArrived) -> None
     """Start what every unfinished superstep still needs."""
     progress = _progress(change, unfinished)
     for path in unfinished:
+        plan = plan_of(change, path)
+        assert plan is not None  # noqa: S101  (its superstep is unfinished)
         if change.draft.get(path, "limit", "") is not None:
-            _lift_limit(change, path)
+            _lift_limit(change, path, plan)
             continue
         _clear_failures(change, path)
-        plan = cast("Plan", plan_of(change, path))
         for chain in plan.chains.values():
             _restart_chain(change, path, plan, chain, progress if arrived.interrupted else None)
 
@@ -39,15 +40,15 @@ def restart(change: Change, unfinished: list[str], arrived: TurnArrived) -> None
 def _clear_failures(change: Change, path: str) -> None:
     """Give what failed another try; joins that wait for each other need something from outside first."""
     for name, record in change.draft.items(path, "failure"):
-        if cast("FailureRecord", record).failure.kind != "deadlock":
+        if record.failure.kind != "deadlock":
             change.draft.remove(path, "failure", name)
 
 
-def _lift_limit(change: Change, path: str) -> None:
+def _lift_limit(change: Change, path: str, plan: Plan) -> None:
     """Start a superstep that the limit held back, where today's limit or a new allowance lets it."""
     draft = change.draft
-    scope = cast("ScopeRecord", draft.scope(path))
-    record = cast("LimitRecord", draft.get(path, "limit", ""))
+    scope: ScopeRecord = draft.scope(path)
+    record: LimitRecord = draft.get(path, "limit", "")
     allowance = change.allowance()
     anew = scope.allowance != allowance
     if not anew and change.graph_at(path).max_supersteps <= record.used:
@@ -55,13 +56,13 @@ def _lift_limit(change: Change, path: str) -> None:
     draft.remove(path, "limit", "")
     used = 1 if anew else record.used + 1
     draft.put_scope(path, msgspec.structs.replace(scope, allowance=allowance, used=used))
-    start_step(change, path)
+    start_step(change, path, plan)
 
 
 def _progress(change: Change, unfinished: list[str]) -> str:
     """Return a mark of how far a run is; as long as no invocation of it finishes, it stays the same."""
     draft = change.draft
-    supersteps = sum(cast("ScopeRecord", draft.scope(path)).superstep for path in all_scopes(change))
+    supersteps = sum(draft.scope(path).superstep for path in all_scopes(change))
     finished = sum(draft.count(path, kind) for path in unfinished for kind in ("done", "unrouted"))
     return f"{supersteps} {finished}"
 
@@ -88,7 +89,7 @@ def _restart_chain(change: Change, path: str, plan: Plan, chain: list[Delivery],
 def _count_attempt(change: Change, path: str, delivery: Delivery, lost_at: str | None) -> bool:
     """Count an attempt that was found unfinished; `False` where its process was lost once too often."""
     name = invocation_name(delivery.executor, delivery.activation)
-    before = cast("AttemptRecord | None", change.draft.get(path, "attempt", name))
+    before: AttemptRecord | None = change.draft.get(path, "attempt", name)
     lost = 0
     if lost_at is not None:
         lost = 1 + (before.lost if before is not None and before.progress == lost_at else 0)

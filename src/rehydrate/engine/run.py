@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias
 
 from rehydrate.ids import slot
 from rehydrate.model.records import Key, Record, RunRecord, ScopeRecord, StepRecord, TurnRecord
 
 Delta: TypeAlias = Mapping[Key, Record | None]
 Place: TypeAlias = tuple[str, str]
+#: A record of the class that `RECORD_TYPES` has for its kind. The caller knows the kind and names the class; a cast
+#: would be one more call for each of the reads that every superstep consists of.
+AnyRecord: TypeAlias = Any
 _EMPTY: Final[Mapping[str, Record]] = MappingProxyType({})
 #: Kinds of which a run keeps the total over all scopes.
 COUNTED: Final = frozenset({"failure", "limit", "request", "attempt", "unrouted", "join", "inbox"})
@@ -32,16 +35,16 @@ class Run:
         self.totals: dict[str, int] = dict.fromkeys(COUNTED, 0)
         self.apply(dict(records))
 
-    def get(self, path: str, kind: str, name: str) -> Record | None:
+    def get(self, path: str, kind: str, name: str) -> AnyRecord:
         """Return one record."""
         table = self.tables.get((path, kind))
         return table.get(name) if table is not None else None
 
-    def table(self, path: str, kind: str) -> Mapping[str, Record]:
+    def table(self, path: str, kind: str) -> Mapping[str, AnyRecord]:
         """Return the records of one kind in one scope."""
         return self.tables.get((path, kind), _EMPTY)
 
-    def items(self, path: str, kind: str) -> list[tuple[str, Record]]:
+    def items(self, path: str, kind: str) -> list[tuple[str, AnyRecord]]:
         """Return the records of one kind in one scope."""
         return list(self.table(path, kind).items())
 
@@ -93,7 +96,7 @@ class Draft:
         #: By how many records each changed table has grown.
         self._grown: dict[Place, int] = {}
 
-    def get(self, path: str, kind: str, name: str) -> Record | None:
+    def get(self, path: str, kind: str, name: str) -> AnyRecord:
         """Return one record as this draft has it."""
         place = (path, kind)
         over = self._over.get(place)
@@ -118,18 +121,22 @@ class Draft:
 
     def remove(self, path: str, kind: str, name: str) -> None:
         """Remove one record; one that was never saved leaves no trace."""
-        if self.get(path, kind, name) is None:
-            return
         place = (path, kind)
-        if kind in COUNTED:
-            self.totals[kind] -= 1
+        table = self._tables.get(place)
+        saved = table is not None and name in table
         over = self._over.get(place)
+        if over is not None and name in over:
+            if over[name] is None:
+                return
+        elif not saved:
+            return
         if over is None:
             over = self._over[place] = {}
             self._grown[place] = 0
         self._grown[place] -= 1
-        table = self._tables.get(place)
-        if table is not None and name in table:
+        if kind in COUNTED:
+            self.totals[kind] -= 1
+        if saved:
             over[name] = None
         else:
             del over[name]
@@ -144,7 +151,7 @@ class Draft:
         for name in [name for name, _ in self.items(path, kind)]:
             self.remove(path, kind, name)
 
-    def items(self, path: str, kind: str) -> list[tuple[str, Record]]:
+    def items(self, path: str, kind: str) -> list[tuple[str, AnyRecord]]:
         """Return the records of one kind in one scope."""
         base = self.run.table(path, kind)
         over = self._over.get((path, kind))
@@ -163,10 +170,15 @@ class Draft:
             return len(base)
         return len(base) + self._grown[place]
 
-    def scope(self, path: str) -> ScopeRecord | None:
-        """Return the record of a scope."""
+    def scope(self, path: str) -> ScopeRecord:
+        """Return the record of a live scope."""
         parent, segment = slot(path)
-        return cast("ScopeRecord | None", self.get(parent, "scope", segment))
+        return self.get(parent, "scope", segment)
+
+    def has_scope(self, path: str) -> bool:
+        """Tell whether a scope is live."""
+        parent, segment = slot(path)
+        return self.get(parent, "scope", segment) is not None
 
     def put_scope(self, path: str, record: ScopeRecord) -> None:
         """Write the record of a scope."""
@@ -176,11 +188,11 @@ class Draft:
     def step(self, path: str) -> StepRecord | None:
         """Return the unfinished superstep of a scope."""
         parent, segment = slot(path)
-        return cast("StepRecord | None", self.get(parent, "step", segment))
+        return self.get(parent, "step", segment)
 
     def turn(self) -> TurnRecord:
         """Return the newest turn."""
-        return cast("TurnRecord", self.get("", "turn", ""))
+        return self.get("", "turn", "")
 
     def delta(self) -> dict[Key, Record | None]:
         """Return the change."""
@@ -189,4 +201,5 @@ class Draft:
 
 def birth_of(records: Run | Draft) -> str:
     """Return what makes a run's outer ids unique."""
-    return cast("RunRecord", records.get("", "run", "")).birth
+    record: RunRecord = records.get("", "run", "")
+    return record.birth

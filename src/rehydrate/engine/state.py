@@ -73,7 +73,7 @@ def contributions(change: Change, path: str, graph: Definition, writes: Writes) 
         reducer = graph.reducers.get(key)
         if reducer is None or reducer.name in LIST_REDUCERS:
             continue
-        base = cast("StateRecord | None", change.draft.get(path, "state", key))
+        base: StateRecord | None = change.draft.get(path, "state", key)
         values: list[Sealed] = []
         for write in made:
             effect = write.effect
@@ -106,7 +106,7 @@ def apply_writes(draft: Draft, path: str, graph: Definition, writes: Writes, mer
 
 
 def _set(draft: Draft, path: str, effect: SetState) -> None:
-    record = cast("StateRecord | None", draft.get(path, "state", effect.key))
+    record: StateRecord | None = draft.get(path, "state", effect.key)
     if record is not None and record.value is None:
         for name in part_names(draft, path, effect.key):
             draft.remove(path, "part", name)
@@ -121,12 +121,12 @@ def _set(draft: Draft, path: str, effect: SetState) -> None:
 
 def _append(draft: Draft, path: str, key: str, items: Items) -> None:
     """Add a part; every 64th time the newest 64 become one, so that both writing and loading stay cheap."""
-    record = cast("StateRecord | None", draft.get(path, "state", key)) or StateRecord(None)
+    record: StateRecord = draft.get(path, "state", key) or StateRecord(None)
     number = record.next
     draft.put(path, "part", part_name(key, number), PartRecord(items))
     merged = record.merged
     if number + 1 - merged == FAN:
-        parts = [cast("PartRecord", draft.get(path, "part", part_name(key, n))) for n in range(merged, number + 1)]
+        parts: list[PartRecord] = [draft.get(path, "part", part_name(key, n)) for n in range(merged, number + 1)]
         if sum(len(part.items.data) for part in parts) <= MERGED_BYTES:
             for n in range(merged + 1, number + 1):
                 draft.remove(path, "part", part_name(key, n))

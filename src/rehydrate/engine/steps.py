@@ -5,7 +5,7 @@ Opening a superstep gives every number that names something in it; a restore fin
 
 from __future__ import annotations
 
-from typing import Final, cast
+from typing import Final
 
 import msgspec
 
@@ -25,7 +25,7 @@ from rehydrate.model.sealed import Listed, Sealed
 
 from .change import Change
 from .commands import StartInvocation
-from .plan import Plan, plan_of
+from .plan import Plan
 
 #: Kinds that stand in a scope itself; its own scope, step and rest records stand in its parent.
 INSIDE: Final = (
@@ -54,12 +54,13 @@ def open_step(change: Change, path: str, scope: ScopeRecord, arrivals: list[Arri
     draft = change.draft
     allowance = change.allowance()
     used = scope.used if scope.allowance == allowance else 0
-    limit = change.graph_at(path).max_supersteps
+    graph = change.graph_at(path)
+    limit = graph.max_supersteps
     number = scope.superstep + 1
     parent, segment = slot(path)
     step = StepRecord(number, *_number(change, path, arrivals))
     draft.put(parent, "step", segment, step)
-    change.plans[path] = draft.run.memo[(parent, segment)] = Plan(step, change.graph_at(path).children)
+    plan = change.plans[path] = draft.run.memo[(parent, segment)] = Plan(step, graph.children)
     held = used >= limit
     draft.put(
         parent,
@@ -73,7 +74,7 @@ def open_step(change: Change, path: str, scope: ScopeRecord, arrivals: list[Arri
     if held:
         draft.put(path, "limit", "", LimitRecord(limit))
         return
-    start_step(change, path)
+    start_step(change, path, plan)
 
 
 def _number(change: Change, path: str, arrivals: list[Arrival]) -> tuple[tuple[Payload, ...], tuple[Delivery, ...]]:
@@ -87,7 +88,7 @@ def _number(change: Change, path: str, arrivals: list[Arrival]) -> tuple[tuple[P
         executor = arrival.executor
         activation = counters.get(executor)
         if activation is None:
-            counter = cast("CounterRecord | None", draft.get(path, "counter", executor))
+            counter: CounterRecord | None = draft.get(path, "counter", executor)
             activation = counter.value if counter else 0
         counters[executor] = activation = activation + 1
         index = known.get(id(arrival.payload)) if arrival.data is None else None
@@ -106,9 +107,8 @@ def _number(change: Change, path: str, arrivals: list[Arrival]) -> tuple[tuple[P
     return tuple(payloads), tuple(deliveries)
 
 
-def start_step(change: Change, path: str) -> None:
+def start_step(change: Change, path: str, plan: Plan) -> None:
     """Start the first invocation of every chain, and a scope for each message to a sub-workflow."""
-    plan = cast("Plan", plan_of(change, path))
     step = plan.step
     change.events.append(SuperstepStarted(path=path, superstep=step.superstep))
     for chain in plan.chains.values():

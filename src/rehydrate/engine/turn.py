@@ -7,7 +7,6 @@ is seeded; all in one transition, so that a crash finds all of it or nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import cast
 
 import msgspec
 
@@ -71,7 +70,7 @@ def begin_turn(change: Change, arrived: TurnArrived) -> None:
 def _put_turn(change: Change, arrived: TurnArrived) -> None:
     """Record the call: as a new turn, or as a continuation of the turn that was found."""
     draft = change.draft
-    before = cast("TurnRecord | None", draft.get("", "turn", ""))
+    before: TurnRecord | None = draft.get("", "turn", "")
     if arrived.continuation and before is not None:
         run_args = arrived.run_args if arrived.run_args is not None else before.run_args
         allowance = before.allowance + 1 if arrived.limit_anew else before.allowance
@@ -99,7 +98,7 @@ def in_order(answers: Iterable[Answer]) -> list[Answer]:
 def take_answer(change: Change, answer: Answer) -> Arrival:
     """Close a request: it leaves a receipt, and its answer is in flight."""
     draft = change.draft
-    request = cast("RequestRecord", draft.get(answer.path, "request", answer.name))
+    request: RequestRecord = draft.get(answer.path, "request", answer.name)
     draft.remove(answer.path, "request", answer.name)
     leave_receipt(change, answer.path, answer.name, ReceiptRecord("answered", draft.turn().number))
     return Arrival(request.executor, answer.value, request.trail, "answer", answer.name, request.handler, request.data)
@@ -117,7 +116,7 @@ def _settle_pending(change: Change, arrived: TurnArrived) -> list[str]:
     ]
     if arrived.continuation:
         for path, name in open_requests:
-            record = cast("RequestRecord", draft.get(path, "request", name))
+            record: RequestRecord = draft.get(path, "request", name)
             change.events.append(surfaced(birth_of(draft), path, name, record))
         return []
     ids = tuple(outer_id(birth_of(draft), f"{path}/{name}") for path, name in open_requests)
@@ -150,7 +149,7 @@ def _freed(change: Change, paths: set[str]) -> list[str]:
 def _seed(change: Change, arrived: TurnArrived) -> Arrival:
     """Number the message as an input of the root; the number is its trail."""
     draft = change.draft
-    scope = cast("ScopeRecord", draft.scope(""))
+    scope: ScopeRecord = draft.scope("")
     scope = msgspec.structs.replace(scope, inputs=scope.inputs + 1)
     draft.put_scope("", scope)
     assert arrived.message is not None  # noqa: S101  (asked by the caller)
@@ -167,7 +166,7 @@ def wake(change: Change, arrivals: Arrivals, woken: list[str]) -> None:
         if change.draft.step(path) is None:
             parent, segment = slot(path)
             change.draft.remove(parent, "rest", segment)
-            open_step(change, path, cast("ScopeRecord", change.draft.scope(path)), here)
+            open_step(change, path, change.draft.scope(path), here)
             continue
         number = change.draft.count(path, "inbox")
         for index, item in enumerate(here, start=number):

@@ -311,9 +311,7 @@ class Actor:
         if ending is not None:
             self.ended = True
 
-    def _pass_on(
-        self, events: list[Event], later: list[Command], savers: Sequence[asyncio.Future[None]] = ()
-    ) -> None:
+    def _pass_on(self, events: list[Event], later: list[Command], savers: Sequence[asyncio.Future[None]] = ()) -> None:
         """Let out what waited for a commit, now that it is safe."""
         self.channel.publish(events)
         self.crew.forget(events)

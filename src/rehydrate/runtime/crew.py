@@ -99,9 +99,7 @@ class Crew:
         if told is not None and not self._stopped:
             self._tell(*told)
 
-    async def _run(
-        self, start: StartInvocation, task: asyncio.Task[None]
-    ) -> tuple[Input, BaseException | None] | None:
+    async def _run(self, start: StartInvocation, task: asyncio.Task[None]) -> tuple[Input, BaseException | None] | None:
         """Run an invocation and return what is to be told of it."""
         delivery = start.delivery
         try:

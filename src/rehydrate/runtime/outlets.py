@@ -188,17 +188,20 @@ class Outlets:
 
     def __init__(self, graph: Definition, codec: ValueCodec) -> None:
         self.codec = codec
-        self._graphs: dict[str, Definition] = {"": graph}
+        self._graph = graph
+        self._graphs: dict[str, Definition] = {}
         self._outlets: dict[tuple[int, str], Outlet] = {}
 
     def graph_at(self, path: str) -> Definition:
         """Return the definition that the scope at `path` runs."""
+        if not path:
+            return self._graph
         found = self._graphs.get(path)
         if found is None:
             parent, segment = slot(path)
             found = self.graph_at(parent).children[scope_of(segment)[0]]
             if len(self._graphs) > _REMEMBERED:
-                self._graphs = {"": self._graphs[""]}
+                self._graphs = {}
             self._graphs[path] = found
         return found
 
