@@ -165,8 +165,9 @@ class Driver:
         step = transition(self.hands.graph, self.run, inputs)
         assert transition(self.hands.graph, self.run, inputs) == step
         assert encoded(self.run) == before
-        for key, record in step.delta.items():
-            assert record is None or decode_record(key[1], encode_record(record)) == record
+        for (_, kind), changed in step.delta.items():
+            for record in changed.values():
+                assert record is None or decode_record(kind, encode_record(record)) == record
         self.run.apply(step.delta)
         assert check_run(self.run) == []
         assert self.run.totals == {

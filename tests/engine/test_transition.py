@@ -242,6 +242,6 @@ def test_a_copy_of_a_run_shares_no_table_with_it() -> None:
     """What is applied to a copy does not show in the run."""
     run = Run([(("", "counter", "a"), CounterRecord(1))])
     copy = run.copy()
-    copy.apply({("", "counter", "a"): CounterRecord(2), ("", "counter", "b"): CounterRecord(1)})
+    copy.apply({("", "counter"): {"a": CounterRecord(2), "b": CounterRecord(1)}})
     assert dict(run.table("", "counter")) == {"a": CounterRecord(1)}
     assert msgspec.structs.asdict(copy.table("", "counter")["a"]) == {"value": 2}

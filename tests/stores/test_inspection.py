@@ -46,7 +46,7 @@ def inspected(records: Mapping[tuple[str, str, str], Record], *, status: Status 
 
     async def main() -> Inspection:
         store, maker = InMemoryCheckpointStorage(clock=ManualClock()), CommitMaker()
-        await store.commit(maker.claim({key_text(key): encode_record(record) for key, record in records.items()}))
+        await store.commit(maker.claim({key_text(*key): encode_record(record) for key, record in records.items()}))
         await store.commit(maker.end(status=status))
         assert await store.inspect("run:1") == await store.inspect(Latest("run"))
         return await store.inspect(Latest("run"))
@@ -132,7 +132,7 @@ def test_a_record_that_cannot_be_decoded_is_damage() -> None:
 
     async def main() -> None:
         store = InMemoryCheckpointStorage(clock=ManualClock())
-        await store.commit(CommitMaker().claim({key_text(("", "run", "")): b"no envelope"}))
+        await store.commit(CommitMaker().claim({key_text("", "run", ""): b"no envelope"}))
         with pytest.raises(CheckpointCorruptError):
             await store.inspect(Latest("run"))
 

@@ -10,10 +10,9 @@ from typing import Any
 from rehydrate.graph.definition import Definition
 from rehydrate.ids import ABOVE_ROOT, parent_of, scope_of, slot
 from rehydrate.model.events import Event
-from rehydrate.model.records import Key, Record
 
 from .commands import Command, Commit, Publish
-from .run import Draft, Run
+from .run import Draft, OwnDelta, Run
 
 
 class Change:
@@ -50,7 +49,7 @@ class Change:
             self._allowance = self.draft.turn().allowance
         return self._allowance
 
-    def finish(self) -> tuple[dict[Key, Record | None], tuple[Command, ...]]:
+    def finish(self) -> tuple[OwnDelta, tuple[Command, ...]]:
         """Return the delta, and the commands in the order in which they are obeyed."""
         commands = list(self.now)
         if self.barriers:

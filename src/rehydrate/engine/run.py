@@ -13,8 +13,11 @@ from typing import Any, Final, TypeAlias
 from rehydrate.ids import slot
 from rehydrate.model.records import Key, Record, RunRecord, ScopeRecord, StepRecord, TurnRecord
 
-Delta: TypeAlias = Mapping[Key, Record | None]
 Place: TypeAlias = tuple[str, str]
+#: Records put, or removed (`None`), by place and name.
+Delta: TypeAlias = Mapping[Place, Mapping[str, Record | None]]
+#: The same as whoever made it hands it over: the receiver may change it.
+OwnDelta: TypeAlias = dict[Place, dict[str, Record | None]]
 #: A record of the class that `RECORD_TYPES` has for its kind. The caller knows the kind and names the class; a cast
 #: would be one more call for each of the reads that every superstep consists of.
 AnyRecord: TypeAlias = Any
@@ -33,7 +36,7 @@ class Run:
         #: What was read out of a superstep's record, by its place; may be dropped at any time.
         self.memo: dict[tuple[str, str], object] = {}
         self.totals: dict[str, int] = dict.fromkeys(COUNTED, 0)
-        self.apply(dict(records))
+        self.apply(delta_of(dict(records)))
 
     def get(self, path: str, kind: str, name: str) -> AnyRecord:
         """Return one record."""
@@ -50,21 +53,22 @@ class Run:
 
     def apply(self, delta: Delta) -> None:
         """Make a change real."""
-        for (path, kind, name), record in delta.items():
-            table = self.tables.get((path, kind))
+        tables = self.tables
+        for place, changed in delta.items():
+            kind = place[1]
+            table = tables.get(place)
             if table is None:
-                if record is None:
-                    continue
-                table = self.tables[(path, kind)] = {}
+                table = tables[place] = {}
             before = len(table)
-            if record is None:
+            for name, record in changed.items():
+                if record is not None:
+                    table[name] = record
+                    continue
                 table.pop(name, None)
-                if not table:
-                    del self.tables[(path, kind)]
                 if kind == "step":
-                    self.memo.pop((path, name), None)
-            else:
-                table[name] = record
+                    self.memo.pop((place[0], name), None)
+            if not table:
+                del tables[place]
             if kind in COUNTED:
                 self.totals[kind] += len(table) - before
 
@@ -194,9 +198,30 @@ class Draft:
         """Return the newest turn."""
         return self.get("", "turn", "")
 
-    def delta(self) -> dict[Key, Record | None]:
-        """Return the change."""
-        return {(*place, name): record for place, over in self._over.items() for name, record in over.items()}
+    def delta(self) -> OwnDelta:
+        """Return the change; the draft is not written to after that."""
+        return self._over
+
+
+def merged_delta(first: OwnDelta, second: OwnDelta) -> OwnDelta:
+    """Return a change that is one after the other, made of both of them, which are gone then."""
+    if not first:
+        return second
+    for place, changed in second.items():
+        mine = first.get(place)
+        if mine is None:
+            first[place] = changed
+        else:
+            mine.update(changed)
+    return first
+
+
+def delta_of(records: Mapping[Key, Record | None]) -> Delta:
+    """Return a change to single records."""
+    delta: dict[Place, dict[str, Record | None]] = {}
+    for (path, kind, name), record in records.items():
+        delta.setdefault((path, kind), {})[name] = record
+    return delta
 
 
 def birth_of(records: Run | Draft) -> str:

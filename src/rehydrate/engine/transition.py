@@ -15,7 +15,7 @@ from rehydrate.graph.definition import Definition
 from rehydrate.ids import depth_of
 from rehydrate.model.checkpoint import Status
 from rehydrate.model.events import InvocationFailed, StatusChanged
-from rehydrate.model.records import DoneRecord, FailureRecord, Key, Record
+from rehydrate.model.records import DoneRecord, FailureRecord
 from rehydrate.model.sealed import Sealed
 
 from .barrier import pass_barriers
@@ -33,7 +33,7 @@ from .inputs import (
 )
 from .plan import invocation_name, plan_of
 from .reading import busy, failures, resting_status
-from .run import Run
+from .run import OwnDelta, Run
 from .steps import Arrival, all_scopes
 from .turn import begin_turn, in_order, take_answer, wake
 
@@ -41,7 +41,7 @@ from .turn import begin_turn, in_order, take_answer, wake
 class Step(msgspec.Struct, frozen=True, gc=False):
     """What a transition gives: records put (or removed, `None`) and commands, in the order of obeying."""
 
-    delta: dict[Key, Record | None]
+    delta: OwnDelta
     commands: tuple[Command, ...]
 
 

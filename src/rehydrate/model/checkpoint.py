@@ -149,9 +149,9 @@ CheckpointRef: TypeAlias = str | Latest
 
 
 @lru_cache(maxsize=8192)
-def key_text(key: Key) -> str:
+def key_text(path: str, kind: str, name: str) -> str:
     """Return a record's key as one text; no part of a key holds the separator but the last."""
-    return _SEPARATOR.join(key)
+    return f"{path}{_SEPARATOR}{kind}{_SEPARATOR}{name}"
 
 
 def key_of(text: str) -> Key | None:

@@ -12,12 +12,12 @@ from typing import Literal, TypeAlias, assert_never
 
 from rehydrate.engine.commands import Command, Commit, EndRun, MergeState, Publish, RouteAgain, StartInvocation
 from rehydrate.engine.inputs import Answer, AnswersArrived, CancelAsked, Input, InvocationFinished, TurnArrived
-from rehydrate.engine.run import Run
+from rehydrate.engine.run import Delta, OwnDelta, Run, merged_delta
 from rehydrate.engine.transition import Step, transition
 from rehydrate.errors import CaptureError, CommitConflictError, RehydrateError, SaveFailedError, StreamStateError
 from rehydrate.model.checkpoint import Header, Status
 from rehydrate.model.events import Event
-from rehydrate.model.records import DoneRecord, Key, Record
+from rehydrate.model.records import DoneRecord
 
 from .causes import failure_of, told
 from .context import Surroundings
@@ -67,7 +67,7 @@ class Actor:
         self._fault: BaseException | None = None
         #: True while commands are obeyed; what they make happen is taken in after them.
         self._obeying = False
-        self._delta: dict[Key, Record | None] = {}
+        self._delta: OwnDelta = {}
         self._events: list[Event] = []
         self._unsaved = 0
         self._later: list[Command] = []
@@ -87,7 +87,7 @@ class Actor:
 
     def import_all(self) -> None:
         """Let the claim write every record: the store does not know them under this run id."""
-        self._delta = dict(self.run.records())
+        self._delta = {place: {**table} for place, table in self.run.tables.items()}
 
     async def claim(self, arrived: TurnArrived) -> None:
         """Save the turn's input. Raises what the store raises; then nothing has run.
@@ -113,6 +113,7 @@ class Actor:
     def _release(self) -> None:
         """Drive the run no more."""
         self.ended = True
+        self.crew.stop("was stopped with its run")
         if self.saver is not None:
             unregister(self.ledger.birth, self.saver.lease.epoch, self)
 
@@ -207,7 +208,6 @@ class Actor:
                 heartbeat.stop()
             if self._timer is not None:
                 self._timer.cancel()
-            self.crew.stop("was stopped with its run")
             self.channel.close()
             for waiting in (*self._savers, *self._copies):
                 if not waiting.done():
@@ -251,7 +251,7 @@ class Actor:
         self.run.apply(step.delta)
         self.applied += 1
         if self.saver is not None:
-            self._delta.update(step.delta)
+            self._delta = merged_delta(self._delta, step.delta)
         waits = False
         self._obeying = True
         try:
@@ -325,7 +325,7 @@ class Actor:
         finally:
             self._obeying = False
 
-    async def _save(self, saver: Saver, delta: dict[Key, Record | None], ending: EndRun | None) -> Header:
+    async def _save(self, saver: Saver, delta: Delta, ending: EndRun | None) -> Header:
         status = Status.RUNNING if ending is None else ending.status
         unsaved, self._unsaved = self._unsaved, 0
         try:

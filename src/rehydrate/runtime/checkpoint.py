@@ -124,7 +124,7 @@ class WorkflowCheckpoint:
 
     def encoded(self) -> tuple[Header, dict[str, bytes]]:
         """Return the header, with the record sum, and every record's bytes, as a store keeps them."""
-        records = {key_text(key): encode_record(record) for key, record in self.records.records()}
+        records = {key_text(*key): encode_record(record) for key, record in self.records.records()}
         digest = digest_sum(record_digest(key, data) for key, data in records.items())
         return msgspec.structs.replace(self.header, records=len(records), digest=digest), records
 

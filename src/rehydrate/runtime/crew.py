@@ -49,6 +49,11 @@ class _Chain:
                 self.writes.setdefault(effect.key, []).append(effect)
 
 
+def _nobody(item: Input, cause: BaseException | None) -> None:
+    """Tell nobody."""
+    del item, cause
+
+
 #: Of an invocation that has no chain; nothing is ever added to it.
 _NO_CHAIN: Final = _Chain(0, 0)
 
@@ -81,6 +86,7 @@ class Crew:
     def stop(self, why: str) -> None:
         """Stop all invocations: their contexts are closed at once, whatever the handlers make of it."""
         self._stopped = True
+        self._tell = _nobody  # else crew and actor hold each other, and the run is there until the collector comes
         for task, invocation in list(self._tasks.items()):
             if invocation is not None and invocation.context is not None:
                 invocation.context.close(why)

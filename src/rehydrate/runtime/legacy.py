@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from rehydrate.codecs import type_name
-from rehydrate.engine.run import Run
+from rehydrate.engine.run import Run, delta_of
 from rehydrate.engine.state import part_name
 from rehydrate.errors import CaptureError, EffectError
 from rehydrate.graph.definition import LIST_REDUCERS, Definition
@@ -68,7 +68,7 @@ def legacy_run(
     _put_state(delta, program, state)
     _put_scope(delta, program, graph, "", (), ExecutionContext("", pending_requests, execution_contexts))
     run = Run()
-    run.apply(delta)
+    run.apply(delta_of(delta))
     return run
 
 

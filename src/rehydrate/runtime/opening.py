@@ -11,7 +11,7 @@ import msgspec
 
 from rehydrate.engine import reading
 from rehydrate.engine.inputs import Answer, TurnArrived
-from rehydrate.engine.run import Run, birth_of
+from rehydrate.engine.run import Run, birth_of, delta_of
 from rehydrate.errors import (
     CallError,
     PendingRequestsError,
@@ -172,7 +172,7 @@ class Opening:
                 digest=self.sealed.digest,
                 resumed=None,
             )
-        run.apply(delta)
+        run.apply(delta_of(delta))
         arrived = self._arrived(found, answers, continuation=self.row is Row.CONTINUE)
         return Opened(run_id, run, None, None, arrived, imported=True)
 

@@ -5,7 +5,6 @@ It knows the stored digest of every live record, so that a commit costs what cha
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
 import msgspec
@@ -15,10 +14,11 @@ from rehydrate.codecs.records import encode_record
 from rehydrate.engine.run import Delta, Run
 from rehydrate.ids import outer_id
 from rehydrate.model.checkpoint import Commit, Header, Lease, Put, RequestRow, Status, TurnRow, key_text
-from rehydrate.model.records import Key, ReceiptRecord, ReceiptsRecord, Record, ScopeRecord, TurnRecord
+from rehydrate.model.records import ReceiptRecord, ReceiptsRecord, RequestRecord, ScopeRecord, TurnRecord
 from rehydrate.ports import CheckpointStorage, Clock
 
 _MODULUS: Final = 1 << 256
+_OF_REQUESTS: Final = frozenset({"request", "receipt", "receipts"})
 #: How long a lease lasts, in seconds; a heartbeat renews it at a third of it.
 LEASE_SECONDS: Final = 30.0
 
@@ -58,28 +58,29 @@ class Ledger:
             self.digests = dict(digests)
             self.total = sum(digests.values()) % _MODULUS
 
-    def encode(self, delta: Mapping[Key, Record | None]) -> tuple[list[Put], list[str]]:
+    def encode(self, delta: Delta) -> tuple[list[Put], list[str]]:
         """Return what a delta writes and removes; keeps the record sum up at the cost of the change."""
         puts: list[Put] = []
         removes: list[str] = []
         digests = self.digests
         total = self.total
-        for key, record in delta.items():
-            text = key_text(key)
-            if record is None:
-                known = digests.pop(text, None)
-                if known is not None:
-                    total -= known
-                    removes.append(text)
-                continue
-            data = encode_record(record)
-            digest = record_digest(text, data)
-            known = digests.get(text)
-            if known == digest:
-                continue
-            digests[text] = digest
-            total += digest - (known or 0)
-            puts.append(Put(text, data))
+        for (path, kind), changed in delta.items():
+            for name, record in changed.items():
+                text = key_text(path, kind, name)
+                if record is None:
+                    known = digests.pop(text, None)
+                    if known is not None:
+                        total -= known
+                        removes.append(text)
+                    continue
+                data = encode_record(record)
+                digest = record_digest(text, data)
+                known = digests.get(text)
+                if known == digest:
+                    continue
+                digests[text] = digest
+                total += digest - (known or 0)
+                puts.append(Put(text, data))
         self.total = total % _MODULUS
         return puts, removes
 
@@ -149,13 +150,16 @@ class Saver:
         """Return the rows by which a store finds requests: opened ones, and those that left a receipt."""
         rows: list[RequestRow] = []
         birth, run_id = self.ledger.birth, self.ledger.run_id
-        for (path, kind, name), record in delta.items():
-            if kind == "request" and record is not None:
-                rows.append(RequestRow(outer_id(birth, f"{path}/{name}"), run_id, path, "open"))
-            elif isinstance(record, ReceiptRecord):
-                rows.append(self._closed(name, record))
-            elif isinstance(record, ReceiptsRecord):
-                rows += [self._closed(inner, receipt) for inner, receipt in record.receipts.items()]
+        for (path, kind), changed in delta.items():
+            if kind not in _OF_REQUESTS:
+                continue
+            for name, record in changed.items():
+                if isinstance(record, RequestRecord):
+                    rows.append(RequestRow(outer_id(birth, f"{path}/{name}"), run_id, path, "open"))
+                elif isinstance(record, ReceiptRecord):
+                    rows.append(self._closed(name, record))
+                elif isinstance(record, ReceiptsRecord):
+                    rows += [self._closed(inner, receipt) for inner, receipt in record.receipts.items()]
         return tuple(rows)
 
     def _closed(self, name: str, receipt: ReceiptRecord) -> RequestRow:

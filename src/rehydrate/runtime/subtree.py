@@ -5,7 +5,7 @@ Views for reading and for `WorkflowExecutor`'s hooks; the records of the whole s
 
 from __future__ import annotations
 
-from rehydrate.engine.run import Run
+from rehydrate.engine.run import Run, delta_of
 from rehydrate.ids import ABOVE_ROOT, slot
 from rehydrate.model.records import Key, Record
 
@@ -46,7 +46,7 @@ def grafted(run: Run, path: str, below: Run) -> Run:
             continue
         else:
             delta[(f"{path}/{at}" if at else path, kind, name)] = record
-    other.apply(delta)
+    other.apply(delta_of(delta))
     return other
 
 
@@ -59,5 +59,5 @@ def without(run: Run, path: str) -> Run:
     for key, _ in run.records():
         if key[0] == path or key[0].startswith(inside):
             gone[key] = None
-    other.apply(gone)
+    other.apply(delta_of(gone))
     return other
