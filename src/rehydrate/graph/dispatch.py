@@ -28,12 +28,14 @@ class HandlerTable:
     `name` is that of the class or function.
     """
 
-    __slots__ = ("_by_type", "name", "specs")
+    __slots__ = ("_by_pair", "_by_type", "name", "specs")
 
     def __init__(self, name: str, specs: Specs) -> None:
         self.name = name
         self.specs = specs
         self._by_type: dict[type, HandlerSpec | None] = {}
+        #: By request class and response type, where that decides.
+        self._by_pair: dict[tuple[type, Hint], ResponseHandlerSpec] = {}
 
     def handler_for(self, value: object) -> HandlerSpec | None:
         """Return the most exact handler, `None` for none. Raises `ExecutorDefinitionError` for equally exact ones."""
@@ -60,6 +62,17 @@ class HandlerTable:
 
     def response_handler_for(self, executor_id: str, request: object, response: Hint) -> ResponseHandlerSpec:
         """Return the most exact handler of answers of type `response` to `request`; raises `EffectError`."""
+        if not isinstance(response, type):  # not every other hint can be looked up
+            return self._choose_response(executor_id, request, response)
+        pair = (type(request), response)
+        found = self._by_pair.get(pair)
+        if found is None:
+            found = self._choose_response(executor_id, request, response)
+            if not any(depends_on_value(spec.request, pair[0]) for spec in self.specs.response_handlers):
+                self._by_pair[pair] = found
+        return found
+
+    def _choose_response(self, executor_id: str, request: object, response: Hint) -> ResponseHandlerSpec:
         fitting = [
             spec
             for spec in self.specs.response_handlers

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeAlias, cast
+from weakref import WeakSet
 
 from rehydrate.codecs import ValueCodec
 from rehydrate.engine.inputs import OnPending, OnUnfinished
@@ -177,6 +178,10 @@ class Call:
         return None if self.is_latest or self.checkpoint is None else str(self.checkpoint)
 
 
+#: Classes whose objects were seen to be stores.
+_STORES: WeakSet[type] = WeakSet()
+
+
 def with_article(value: object) -> str:
     """Return a value's class with its article."""
     name = type(value).__name__
@@ -185,7 +190,10 @@ def with_article(value: object) -> str:
 
 def check_storage(storage: object) -> None:
     """Refuse what is no store: a path, or a store's class instead of an object of it."""
-    if storage is None or (isinstance(storage, CheckpointStorage) and not isinstance(storage, type)):
+    if storage is None or type(storage) in _STORES:
+        return
+    if isinstance(storage, CheckpointStorage) and not isinstance(storage, type):
+        _STORES.add(type(storage))  # looking at all methods of a protocol takes long, and each call asks
         return
     if isinstance(storage, type):
         raise WrongCallError(f"checkpoint_storage is the class {storage.__name__}.", "Pass an object of it.")
