@@ -6,7 +6,7 @@ import gc
 import pytest
 
 from rehydrate import Status
-from rehydrate.model.events import OutputYielded, TurnStarted
+from rehydrate.model.events import OutputYielded, StatusChanged, TurnStarted
 from tests.call.desk import Gate, Note, desk
 from tests.call.stores import rest
 
@@ -49,7 +49,7 @@ def test_cancel_of_an_ended_run_changes_nothing(world, anywhere):
 
 
 def test_a_reader_sees_the_end_of_a_run_that_another_task_cancels(world, anywhere):
-    """The iteration of one task ends when another task cancels the stream."""
+    """The iteration of one task gets the last event, and ends, when another task cancels the stream."""
     workflow = desk(world, anywhere)
 
     async def scenario():
@@ -64,7 +64,10 @@ def test_a_reader_sees_the_end_of_a_run_that_another_task_cancels(world, anywher
         await stream.cancel()
         return await reading
 
-    assert isinstance(run(scenario())[0], TurnStarted)
+    events = run(scenario())
+    assert isinstance(events[0], TurnStarted)
+    assert isinstance(events[-1], StatusChanged)
+    assert events[-1].status is Status.CANCELLED
 
 
 def test_leaving_async_with_cancels_what_still_runs(world, store):

@@ -229,14 +229,15 @@ def test_capturing_is_refused_while_messages_are_in_flight_at_any_depth(depth) -
 
 
 def test_capturing_is_refused_while_a_stream_is_read_and_possible_at_its_end() -> None:
-    """The first event comes while the message is in flight; after the last one the run is at rest."""
+    """While a handler works its message is in flight; after the last event the run is at rest."""
 
     async def capture():
-        runner = Runner(counting())
-        stream = runner.run("go", stream=True)
+        runner, gate = Runner(tree(0)), Gate(size(0))
+        stream = runner.run(Branch(0), stream=True, resources={"gate": gate})
         await anext(stream)
         with pytest.raises(CaptureError):
             await runner.capture_checkpoint_object()
+        gate.opened.set()
         rest = [event async for event in stream]
         return rest[-1], await runner.capture_checkpoint_object()
 

@@ -75,7 +75,10 @@ class Actor:
         self._committing: asyncio.Task[None] | None = None
         self._waker: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._task: asyncio.Task[None] | None = None
+        #: Drives the run, from the claim to the end.
+        self.task: asyncio.Task[None] | None = None
+        self._claimant: asyncio.Future[None] | None = None
+        self._given_up = False
         self._savers: list[asyncio.Future[None]] = []
         self._copies: list[asyncio.Future[tuple[Header, Run]]] = []
 
@@ -83,32 +86,56 @@ class Actor:
         """Tell whether this actor still drives its run; one whose event loop is gone does not."""
         if self.ended:
             return False
-        return self._task is None or not (self._task.done() or self._task.get_loop().is_closed())
+        return self.task is None or not (self.task.done() or self.task.get_loop().is_closed())
 
     def import_all(self) -> None:
         """Let the claim write every record: the store does not know them under this run id."""
         self._delta = {place: {**table} for place, table in self.run.tables.items()}
 
     async def claim(self, arrived: TurnArrived) -> None:
-        """Save the turn's input. Raises what the store raises; then nothing has run.
+        """Save the turn's input; the run then goes on in a task of its own. Raises what the store raises; then nothing
+        has run.
 
         Cancelled, it waits for the commit on its way; `claimed` tells what became of it.
         """
         self._apply(transition(self.graph, self.run, [arrived]))
-        saving = asyncio.get_running_loop().create_task(self._flush())
+        loop = asyncio.get_running_loop()
+        waiter = self._claimant = loop.create_future()
+        self.task = loop.create_task(self._drive(), name=f"rehydrate run {self.ledger.run_id}")
+        hold(self.task)
         try:
-            await asyncio.shield(saving)
+            await waiter
         except asyncio.CancelledError:
-            await asyncio.wait([saving], timeout=CANCEL_SECONDS)
-            self.claimed = saving.done() and not saving.cancelled() and saving.exception() is None
+            if not self.claimed and not self.task.done():
+                await self._last_wait(loop)
             if not self.claimed:
-                self.crew.stop("was cancelled")  # a claim that is saved later all the same must start nothing
+                self._given_up = True  # a claim that is saved later all the same must start nothing
                 self._release()
             raise
-        except BaseException:  # whatever the store did, also where only its answer was lost: nobody drives the run
-            self._release()
-            raise
+
+    async def _last_wait(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Wait for a claim on its way whose caller was cancelled, for some seconds at most."""
+        waiter = self._claimant = loop.create_future()
+        await asyncio.wait([waiter], timeout=CANCEL_SECONDS)
+        if waiter.done():
+            waiter.exception()  # nobody else reads it
+
+    async def _save_claim(self) -> bool:
+        """Save the claim, tell whoever waits for it, and return whether the run goes on."""
+        try:
+            await self._flush()
+        except BaseException as error:  # whatever the store did, also where only its answer was lost
+            if self._claimant is not None and not self._claimant.done():
+                self._claimant.set_exception(error)
+            if not isinstance(error, Exception):
+                raise
+            return False
+        if self._given_up:
+            return False
         self.claimed = True
+        if self._claimant is not None and not self._claimant.done():
+            self._claimant.set_result(None)
+        return True
 
     def _release(self) -> None:
         """Drive the run no more."""
@@ -116,12 +143,6 @@ class Actor:
         self.crew.stop("was stopped with its run")
         if self.saver is not None:
             unregister(self.ledger.birth, self.saver.lease.epoch, self)
-
-    def start(self) -> asyncio.Task[None]:
-        """Drive the run in a task of its own."""
-        self._task = asyncio.get_running_loop().create_task(self._drive(), name=f"rehydrate run {self.ledger.run_id}")
-        hold(self._task)
-        return self._task
 
     def post(self, item: Input) -> None:
         """Tell the run that something happened."""
@@ -176,7 +197,7 @@ class Actor:
         """Tell whether what has come is for the run's own task: it may have to save, or to gather more first."""
         if self.saver is not None or self._obeying or self.crew.is_working() or self._savers:
             return True
-        return self._task is None or not self.channel.has_room()
+        return not self.channel.has_room()
 
     def _go_on_at_once(self) -> None:
         """Take in what came where it came, as nothing has to be saved first and nothing else runs.
@@ -199,9 +220,11 @@ class Actor:
             self._waker.set_result(None)
 
     async def _drive(self) -> None:
-        heartbeat = Heartbeat(self.saver) if self.saver is not None else None
+        heartbeat: Heartbeat | None = None
         try:
-            await self._loop()
+            if await self._save_claim():
+                heartbeat = Heartbeat(self.saver) if self.saver is not None else None
+                await self._loop()
         finally:
             self._release()
             if heartbeat is not None:

@@ -35,6 +35,7 @@ class Channel:
         self._reader: asyncio.Future[None] | None = None
         self._writer: asyncio.Future[None] | None = None
         self._ignored = False
+        self._unbounded = False
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
 
@@ -76,7 +77,7 @@ class Channel:
 
     def has_room(self) -> bool:
         """Tell whether the next committed event need not wait for the reader."""
-        return self._ignored or not self.streaming or len(self._waiting) < BUFFER
+        return self._unbounded or not self.streaming or len(self._waiting) < BUFFER
 
     async def room(self) -> None:
         """Wait until the reader has taken something, or asks for something itself."""
@@ -87,9 +88,14 @@ class Channel:
         """Let the run go on although its reader is behind: the reader waits for it."""
         self._wake_writer()
 
+    def wait_no_more(self) -> None:
+        """Take what still comes without waiting for the reader: the run is about to end."""
+        self._unbounded = True
+        self._wake_writer()
+
     def ignore(self) -> None:
         """Read the rest away."""
-        self._ignored = True
+        self._ignored = self._unbounded = True
         self._waiting.clear()
         self._wake_writer()
 

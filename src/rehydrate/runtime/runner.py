@@ -122,7 +122,6 @@ class Runner:
         finally:
             position.opening -= 1
         position.took(turn)
-        turn.start()
         return turn
 
     def _call(self, message: object, options: CallOptions, supplied: frozenset[str]) -> Call:

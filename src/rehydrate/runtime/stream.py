@@ -102,9 +102,9 @@ class RunStream:
         await actor.take(AnswersArrived(answers))
 
     async def cancel(self) -> WorkflowRunResult:
-        """Stop the run at what it has and return how it stands."""
+        """Stop the run at what it has and return how it stands; whoever iterates gets the events up to its end."""
         turn = await self._begun()
-        turn.channel.ignore()
+        turn.channel.wait_no_more()
         if turn.actor is not None:
             turn.actor.cancel()
         await turn.over()

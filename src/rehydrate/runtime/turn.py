@@ -43,12 +43,11 @@ class Turn:
         self.actor = actor
         self.channel = channel
         self.abandoned = False
-        self._task: asyncio.Task[None] | None = None
 
-    def start(self) -> None:
-        """Let the turn run in tasks of its own."""
-        if self.actor is not None:
-            self._task = self.actor.start()
+    @property
+    def _task(self) -> asyncio.Task[None] | None:
+        """What drives the turn; `None` for a call that needs no turn."""
+        return self.actor.task if self.actor is not None else None
 
     def has_ended(self) -> bool:
         """Tell whether the turn has come to an end that was saved."""
@@ -166,7 +165,6 @@ async def _claim(program: Program, call: Call, opened: Opened, *, streaming: boo
         await actor.claim(opened.arrived)
     except asyncio.CancelledError:
         if actor.claimed:
-            turn.start()
             await turn.stop()
         raise
     _warn(opened, kept)

@@ -1,7 +1,8 @@
 """A batch: calls that waited together, done in order in one transaction.
 
-Each write has a savepoint of its own, so a commit that lost its race undoes nothing but itself; when the transaction
-fails, all its writes fail. A task must not know what it shares a transaction with. Nothing is answered from here.
+A commit that lost its race undoes nothing but itself: it has written nothing yet, or all are done again with a
+savepoint around each. When the transaction fails, all its writes fail. A task must not know what shares its
+transaction, and may be done twice. Nothing is answered from here.
 """
 
 from __future__ import annotations
@@ -32,19 +33,32 @@ class Task:
         self.error: BaseException | None = None
 
 
+class _HalfDoneError(Exception):
+    """A task failed after it had written something, without a savepoint to undo it by."""
+
+
 def serve(database: Database, tasks: Sequence[Task]) -> None:
     """Do all tasks in order; afterwards each has its result or its error."""
     if not any(task.writes for task in tasks):
         _serve_reads(database, tasks)
         return
     try:
-        with database.writing():
-            for task in tasks:
-                _do(database, task, alone=len(tasks) == 1)
+        try:
+            _write(database, tasks, apart=False)
+        except _HalfDoneError:
+            _write(database, tasks, apart=True)
     except BaseException as error:  # a thread hands on whatever happened: nobody else would hear of it
         _fail(database, [task for task in tasks if task.writes], error)
         # What the reads saw of the writes is not there any more.
         _serve_reads(database, [task for task in tasks if not task.writes])
+
+
+def _write(database: Database, tasks: Sequence[Task], *, apart: bool) -> None:
+    """Do all tasks in one transaction; savepoints cost each of them two statements, so at first there are none."""
+    with database.writing():
+        for task in tasks:
+            task.error = None
+            _do(database, task, apart=apart)
 
 
 def _serve_reads(database: Database, tasks: Sequence[Task]) -> None:
@@ -54,19 +68,21 @@ def _serve_reads(database: Database, tasks: Sequence[Task]) -> None:
         with database.reading():
             for task in tasks:
                 task.error = None
-                _do(database, task, alone=False)
+                _do(database, task, apart=False)
     except BaseException as error:  # as in `serve`
         _fail(database, tasks, error)
 
 
-def _do(database: Database, task: Task, *, alone: bool) -> None:
+def _do(database: Database, task: Task, *, apart: bool) -> None:
+    changes = database.changes
     try:
-        task.result = database.apart(task.work) if task.writes and not alone else task.work(database)
+        task.result = database.apart(task.work) if task.writes and apart else task.work(database)
     except BaseException as error:  # as in `serve`
-        # Without a savepoint only the transaction can undo it. And SQLite ends a transaction by itself at some errors:
-        # then the tasks before this one are undone as well.
-        if (task.writes and alone) or not database.in_transaction:
+        # SQLite ends a transaction by itself at some errors: then the tasks before this one are undone as well.
+        if not database.in_transaction or (isinstance(error, sqlite3.Error) and spoils_connection(error)):
             raise
+        if not apart and database.changes != changes:
+            raise _HalfDoneError from error
         task.error = _named(database, error)
 
 

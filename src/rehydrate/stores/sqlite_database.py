@@ -95,6 +95,11 @@ class Database:
         """Say whether a transaction is open; SQLite ends one by itself at some errors."""
         return self._connection is not None and self._connection.in_transaction
 
+    @property
+    def changes(self) -> int:
+        """Return how many rows were changed since the file was opened, also by what was undone."""
+        return self._opened().total_changes
+
     def next_record(self) -> int:
         """Return the first record number that is free, inside `writing`."""
         free = self._next_record
