@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rehydrate.api.builder import Case, Default, WorkflowBuilder
     from rehydrate.api.session import Session
+    from rehydrate.api.sigterm import SigtermHook, drain_on_sigterm
     from rehydrate.api.workflow import Workflow
     from rehydrate.codecs import checkpointable
     from rehydrate.errors import RunFailedError, WorkflowCheckpointException
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from rehydrate.model.checkpoint import Status
     from rehydrate.ports import CheckpointStorage
     from rehydrate.runtime.checkpoint import WorkflowCheckpoint
+    from rehydrate.runtime.draining import DrainedRun, DrainSummary, drain
     from rehydrate.runtime.legacy import ExecutionContext, LegacyRequest
     from rehydrate.runtime.requests import PendingRequest, RequestAnswer
     from rehydrate.runtime.result import WorkflowRunResult
@@ -38,6 +40,8 @@ __all__ = [
     "Case",
     "CheckpointStorage",
     "Default",
+    "DrainSummary",
+    "DrainedRun",
     "ExecutionContext",
     "Executor",
     "FunctionExecutor",
@@ -51,6 +55,7 @@ __all__ = [
     "Runner",
     "RunnerContext",
     "Session",
+    "SigtermHook",
     "SqliteCheckpointStorage",
     "Status",
     "Workflow",
@@ -64,6 +69,8 @@ __all__ = [
     "append",
     "checkpoint_storage_from_url",
     "checkpointable",
+    "drain",
+    "drain_on_sigterm",
     "executor",
     "extend",
     "handler",

@@ -27,8 +27,9 @@ class TurnArrived(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     `new_run` and `signature` are given for a run that has no records yet. `continuation`: neither message nor answers;
     with `same` it is the turn's own call made again.
-    `interrupted`: the turn that was found never gave its outputs to a call. `limit_anew`: the limit of the turn that
-    was found had been reached. `pending_given`: `on_pending` stood in the call.
+    `interrupted`: the turn that was found never gave its outputs to a call; `handed_on`: its process had stopped it so.
+    `limit_anew`: the limit of the turn that was found had been reached.
+    `pending_given`: `on_pending` stood in the call.
     """
 
     message: Sealed | None = None
@@ -43,6 +44,7 @@ class TurnArrived(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     continuation: bool = False
     same: bool = False
     interrupted: bool = False
+    handed_on: bool = False
     limit_anew: bool = False
     new_run: RunRecord | None = None
     signature: str = ""

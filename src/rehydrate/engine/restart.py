@@ -25,7 +25,7 @@ LOST_LIMIT: Final = 5
 
 def restart(change: Change, unfinished: list[str], arrived: TurnArrived) -> None:
     """Start what every unfinished superstep still needs."""
-    progress = _progress(change, unfinished)
+    lost_at = _progress(change, unfinished) if arrived.interrupted and not arrived.handed_on else None
     for path in unfinished:
         plan = plan_of(change, path)
         assert plan is not None  # noqa: S101  (its superstep is unfinished)
@@ -34,7 +34,7 @@ def restart(change: Change, unfinished: list[str], arrived: TurnArrived) -> None
             continue
         _clear_failures(change, path)
         for chain in plan.chains.values():
-            _restart_chain(change, path, plan, chain, progress if arrived.interrupted else None)
+            _restart_chain(change, path, plan, chain, lost_at)
 
 
 def _clear_failures(change: Change, path: str) -> None:

@@ -35,6 +35,7 @@ from .codec import (
     UnresolvedTypeError,
 )
 from .definition import ExecutorDefinitionError, FrozenExecutorError, IdError, WorkflowBuildError
+from .draining import DrainingError, RunDrainedError
 from .restore import (
     CheckpointCorruptError,
     CheckpointFormatError,
@@ -71,6 +72,7 @@ __all__ = [
     "ClosedContextError",
     "CommitConflictError",
     "DefinitionError",
+    "DrainingError",
     "EffectError",
     "ExecutorDefinitionError",
     "ForeignCheckpointError",
@@ -94,6 +96,7 @@ __all__ = [
     "RequestCancelledError",
     "ResourceTypeError",
     "RunBusyError",
+    "RunDrainedError",
     "RunError",
     "RunExistsError",
     "RunFailedError",

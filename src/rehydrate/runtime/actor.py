@@ -26,7 +26,7 @@ from .events import Channel
 from .heartbeat import Heartbeat
 from .invocation import route_again
 from .merging import merge_state
-from .owner import hold, unregister
+from .owner import hold, is_draining, unregister
 from .saver import Ledger, Saver
 
 Durability: TypeAlias = Literal["superstep", "turn", "off"]
@@ -60,6 +60,10 @@ class Actor:
         self.ended = False
         self.claimed = False
         self.cancelled = False
+        #: True once nothing is started any more, because the process is drained.
+        self.draining = False
+        #: True once it was saved without an owner in the middle of its turn, for another process to go on with.
+        self.handed_on = False
         #: Number of transitions applied; tells captures of a running turn apart.
         self.applied = 0
         self.causes: dict[tuple[str, str], BaseException] = {}
@@ -102,7 +106,9 @@ class Actor:
         loop = asyncio.get_running_loop()
         waiter = self._claimant = loop.create_future()
         self.task = loop.create_task(self._drive(), name=f"rehydrate run {self.ledger.run_id}")
-        hold(self.task)
+        hold(self.task, self)
+        if is_draining():  # from another thread, since it was asked
+            self.drain()
         try:
             await waiter
         except asyncio.CancelledError:
@@ -183,6 +189,18 @@ class Actor:
             self.crew.stop("was cancelled")
             self.post(CancelAsked())
 
+    def drain(self) -> None:
+        """Start nothing more; once those handlers that run are done, the run is saved as it stands, without owner."""
+        self.draining = True
+        self.channel.wait_no_more()
+        self.crew.hold(self._wake)
+        self._wake()
+
+    def cut_off(self) -> None:
+        """Stop the handlers that still run; a cancellation does the same, and they leave no trace."""
+        self.crew.stop("was stopped when its process was drained")
+        self._wake()
+
     def _arrived(self, item: Input, cause: BaseException | None) -> None:
         if cause is not None:
             name = getattr(item, "key", None) or f"{getattr(item, 'executor', '')}#{getattr(item, 'activation', '')}"
@@ -197,7 +215,7 @@ class Actor:
         """Tell whether what has come is for the run's own task: it may have to save, or to gather more first."""
         if self.saver is not None or self._obeying or self.crew.is_working() or self._savers:
             return True
-        return not self.channel.has_room()
+        return self.draining or not self.channel.has_room()
 
     def _go_on_at_once(self) -> None:
         """Take in what came where it came, as nothing has to be saved first and nothing else runs.
@@ -245,6 +263,9 @@ class Actor:
             if self._committing is not None and self._committing.done():
                 finished, self._committing = self._committing, None
                 finished.result()
+            if self._hands_on():
+                await self._flush()
+                return
             if self._urgent and self._committing is None:
                 if self.crew.is_working():
                     self._committing = asyncio.get_running_loop().create_task(self._flush())
@@ -255,8 +276,15 @@ class Actor:
                 return
             while not self.channel.has_room() and not (self._savers or self._copies):
                 await self.channel.room()
-            if not self._inbox or self.ending is not None:
+            if (not self._inbox or self.ending is not None) and not self._hands_on():
                 await self._wait()
+
+    def _hands_on(self) -> bool:
+        """Tell whether a run that is drained has come to its safe place: the next commit is its last one here."""
+        if not self.draining or self.ending is not None or self._committing is not None or self._inbox:
+            return False
+        idle = self.crew.is_stopped or not self.crew.is_working()
+        return idle and all(isinstance(command, StartInvocation) for command in self._later)
 
     async def _wait(self) -> None:
         self._waker = asyncio.get_running_loop().create_future()
@@ -320,17 +348,22 @@ class Actor:
         """Save what has gathered, then publish its events and obey what waited for it."""
         savers, self._savers = ([], self._savers) if self._inbox else (self._savers, [])
         ending = self.ending
+        handing_on = self.claimed and self._hands_on()
         events, later = self._gathered()
         saver = self.saver
-        if saver is not None and (self.each_step or ending is not None or saver.lease.claim or self._copies or savers):
+        rests = ending is not None or handing_on
+        if saver is None and handing_on:
+            self.ledger.next_header(self.run, Status.RUNNING, self._unsaved, 0)
+        if saver is not None and (self.each_step or rests or saver.lease.claim or self._copies or savers):
             delta, self._delta = self._delta, {}
             copies, self._copies = self._copies, []
             copy = self.run.copy() if copies else None
-            header = await self._save(saver, delta, ending)
+            header = await self._save(saver, delta, ending, rests)
             for waiting in copies:
                 if copy is not None and not waiting.done():
                     waiting.set_result((header, copy))
         self._pass_on(events, later, savers)
+        self.handed_on = handing_on
         if ending is not None:
             self.ended = True
 
@@ -348,11 +381,11 @@ class Actor:
         finally:
             self._obeying = False
 
-    async def _save(self, saver: Saver, delta: Delta, ending: EndRun | None) -> Header:
+    async def _save(self, saver: Saver, delta: Delta, ending: EndRun | None, rests: bool) -> Header:
         status = Status.RUNNING if ending is None else ending.status
         unsaved, self._unsaved = self._unsaved, 0
         try:
-            return await saver.save(self.run, delta, status, unsaved, ends=ending is not None)
+            return await saver.save(self.run, delta, status, unsaved, ends=rests)
         except (CommitConflictError, asyncio.CancelledError):
             raise
         except Exception as error:  # a store of any make

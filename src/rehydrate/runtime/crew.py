@@ -69,19 +69,32 @@ class Crew:
         self._chains: dict[str, dict[str, _Chain]] = {}
         self._instances: dict[str, dict[str, Executor]] = {}
         self._stopped = False
+        self._at_rest: Callable[[], None] | None = None
         self._context = copy_context()
 
     def is_working(self) -> bool:
         """Tell whether any invocation runs."""
         return bool(self._tasks)
 
+    @property
+    def is_stopped(self) -> bool:
+        """Whether invocations that still run are not heard any more."""
+        return self._stopped
+
     def begin(self, start: StartInvocation) -> None:
         """Start an invocation in a task of its own."""
-        if self._stopped:
+        if self._stopped or self._at_rest is not None:
             return
         loop = asyncio.get_running_loop()
         # An invocation may be begun from the task of the one before it, whose context variables are not its own.
         self._tasks[loop.create_task(self._invoke(start), context=self._context.copy())] = None
+
+    def hold(self, at_rest: Callable[[], None]) -> None:
+        """Start no handler any more; `at_rest` is called whenever those that run have finished."""
+        self._at_rest = at_rest
+        for task, invocation in list(self._tasks.items()):
+            if invocation is None:  # it waits: for a slot, for its time, for its instance
+                task.cancel()
 
     def stop(self, why: str) -> None:
         """Stop all invocations: their contexts are closed at once, whatever the handlers make of it."""
@@ -102,6 +115,8 @@ class Crew:
                     told = await self._run(start, task)
         finally:
             del self._tasks[task]
+            if self._at_rest is not None and not self._tasks:
+                self._at_rest()
         if told is not None and not self._stopped:
             self._tell(*told)
 
@@ -113,7 +128,7 @@ class Crew:
             executor = self.around.outlets.graph_at(start.path).executors[delivery.executor]
             if executor.has_instance_state:
                 executor = await self._instance(start, executor, chain)
-            if self._stopped:
+            if self._stopped or self._at_rest is not None:
                 return None
             invocation = Invocation(self.around, start, executor, chain.writes)
             self._tasks[task] = invocation
@@ -121,7 +136,7 @@ class Crew:
                 self.around.emit(started(start.path, delivery.executor, start.superstep, delivery.activation))
             finished, refused = await invocation.run()
         except asyncio.CancelledError as error:
-            if self._stopped:
+            if self._stopped or (self._at_rest is not None and self._tasks[task] is None):
                 raise
             return self._break(start, error)
         except (KeyboardInterrupt, SystemExit):  # asyncio hands these to the loop's caller

@@ -27,14 +27,17 @@ class _Process:
         self.owner = secrets.token_hex(12)
         #: Several may try for one epoch of a run; the store lets one of them have it.
         self.actors: dict[tuple[str, int], WeakSet[Alive]] = {}
-        #: Running turns: an event loop alone would let the collector take them.
-        self.tasks: set[object] = set()
+        #: Running turns and who drives them: an event loop alone would let the collector take them.
+        self.tasks: dict[asyncio.Task[None], Alive] = {}
+        #: True once this process claims no turn any more.
+        self.draining = False
 
     def renew(self) -> None:
         """Become another owner: the child of a fork drives none of its parent's runs."""
         self.owner = secrets.token_hex(12)
         self.actors = {}
-        self.tasks = set()
+        self.tasks = {}
+        self.draining = False
 
 
 _PROCESS = _Process()
@@ -67,7 +70,26 @@ def is_driven_here(birth: str, epoch: int) -> bool:
     return any(actor.is_driving() for actor in list(_PROCESS.actors.get((birth, epoch), ())))
 
 
-def hold(task: asyncio.Task[None]) -> None:
+def hold(task: asyncio.Task[None], actor: Alive) -> None:
     """Keep a running turn alive until it is done."""
-    _PROCESS.tasks.add(task)
-    task.add_done_callback(_PROCESS.tasks.discard)
+    _PROCESS.tasks[task] = actor
+    task.add_done_callback(_let_go)
+
+
+def _let_go(task: asyncio.Task[None]) -> None:
+    _PROCESS.tasks.pop(task, None)
+
+
+def live_actors() -> list[Alive]:
+    """Return who drives a turn in this process, in whatever event loop."""
+    return [actor for actor in list(_PROCESS.tasks.values()) if actor.is_driving()]
+
+
+def is_draining() -> bool:
+    """Tell whether this process claims no turn any more."""
+    return _PROCESS.draining
+
+
+def claim_turns(allowed: bool) -> None:
+    """Say whether this process may claim turns."""
+    _PROCESS.draining = not allowed

@@ -50,12 +50,14 @@ class RunStream:
         return self
 
     async def __anext__(self) -> Event:
-        """Return the next event. Raises a store's error where the run could not be saved; a failed run just ends."""
+        """Return the next event. Raises a store's error where the run could not be saved, and `RunDrainedError` where
+        its process is drained; a failed run just ends."""
         turn = await self._begun()
         event = await turn.channel.next()
         if event is not None:
             return event
         await turn.over()
+        await turn.check_handed_on()
         raise StopAsyncIteration
 
     async def result(self) -> WorkflowRunResult:

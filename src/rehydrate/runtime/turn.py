@@ -12,7 +12,16 @@ from typing import Final
 
 from rehydrate.engine import reading
 from rehydrate.engine.run import birth_of
-from rehydrate.errors import CommitConflictError, JoinDeadlockError, RehydrateError, RunFailedError, StateConflictError
+from rehydrate.errors import (
+    CommitConflictError,
+    DrainingError,
+    JoinDeadlockError,
+    RehydrateError,
+    RunDrainedError,
+    RunFailedError,
+    SaveFailedError,
+    StateConflictError,
+)
 from rehydrate.model.checkpoint import Lease, Status
 from rehydrate.model.events import Event, OutputYielded, StatusChanged, TurnStarted
 from rehydrate.model.records import RunRecord
@@ -22,8 +31,9 @@ from .call import Call
 from .checkpoint import WorkflowCheckpoint
 from .context import Surroundings
 from .events import Channel
+from .leaving import until_told
 from .opening import Opened, Opening
-from .owner import process_owner, register
+from .owner import is_draining, process_owner, register
 from .program import Program
 from .resources import Resources
 from .result import WorkflowRunResult
@@ -67,8 +77,24 @@ class Turn:
 
     async def over(self) -> None:
         """Wait until the turn has ended in whatever way; raises where the run could not be saved."""
-        if self._task is not None:
+        if self._task is None:
+            return
+        try:
             await asyncio.shield(self._task)
+        except asyncio.CancelledError:
+            if self._task.cancelled() and self.actor is not None and self.actor.draining:
+                problem = "its process was drained, and the store did not take the last commit in time"
+                raise SaveFailedError(self.opened.run_id, problem) from None
+            raise
+
+    async def check_handed_on(self) -> None:
+        """Raise `RunDrainedError` where the process was drained before the turn ended."""
+        actor = self.actor
+        if actor is None or not actor.handed_on:
+            return
+        await until_told()
+        result = self.result()
+        raise RunDrainedError(result.run_id, result.checkpoint_id, actor.saver is not None, result)
 
     def abandon(self) -> None:
         """Cancel a turn that nobody reads any more, from whatever thread the collector runs in."""
@@ -86,7 +112,8 @@ class Turn:
         if self._task is None or self.actor is None:
             return self.outcome()
         try:
-            await asyncio.shield(self._task)
+            await self.over()
+            await self.check_handed_on()
         except asyncio.CancelledError:
             await self.stop()
             raise
@@ -158,6 +185,8 @@ async def _claim(program: Program, call: Call, opened: Opened, *, streaming: boo
         _surface(turn)
         _warn(opened, [])
         return turn
+    if is_draining():
+        raise DrainingError(opened.run_id)
     actor = make_actor(program, call, opened, channel)
     kept = _kept_requests(opened)
     turn = Turn(program, opened, actor, channel)
