@@ -1,18 +1,21 @@
 """The SIGTERM hook of programs: the first signal drains the process, and then it leaves.
 
-It works whatever the main thread does, in an event loop or not, because the drain has a thread and a loop of its own.
-It must not end runs in a way of its own.
+It works whatever the main thread does, in an event loop or not: signals wake a thread of the hook's own, in which the
+drain has a loop of its own. It must not end runs in a way of its own.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
 import signal
 import sys
 import threading
 from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Final, TypeAlias
+from weakref import WeakSet
 
 from rehydrate.errors import WrongCallError
 from rehydrate.runtime.draining import drain
@@ -21,6 +24,9 @@ from rehydrate.runtime.leaving import expect_exit, stop_expecting_exit
 _Handler: TypeAlias = Callable[[int, FrameType | None], object] | int | None
 #: What a shell says of a process that SIGTERM has ended.
 _STATUS: Final = 128 + signal.SIGTERM
+#: How often the main thread is told to leave until it does, in seconds: a signal that comes just before it begins to
+#: wait does not wake it.
+_NUDGE_SECONDS: Final = 0.05
 
 
 class SigtermHook:
@@ -28,15 +34,28 @@ class SigtermHook:
 
     def __init__(self, grace: float) -> None:
         self.grace = grace
-        self._drain: threading.Thread | None = None
-        self._installed = True
+        self._lock = threading.RLock()
+        self._leaves = threading.Event()
+        self._seen = self._drained = False
+        self._reading, self._writing = os.pipe()
+        os.set_blocking(self._writing, False)
         self._former: _Handler = signal.signal(signal.SIGTERM, self._on_signal)
+        # Python runs handlers in the main thread only, when that comes by; the byte is written at once.
+        self._former_fd = signal.set_wakeup_fd(self._writing, warn_on_full_buffer=False)
+        self._thread = threading.Thread(target=self._listen, name="rehydrate drain", daemon=True)
+        self._thread.start()
+        _HOOKS.add(self)
 
     def remove(self) -> None:
         """Put the former handler back; a second call does nothing."""
-        if self._installed:
-            self._installed = False
-            signal.signal(signal.SIGTERM, signal.SIG_DFL if self._former is None else self._former)
+        if self not in _HOOKS:
+            return
+        _HOOKS.discard(self)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL if self._former is None else self._former)
+        current = signal.set_wakeup_fd(self._former_fd)
+        if current != self._writing:  # somebody's who came later
+            signal.set_wakeup_fd(current)
+        os.close(self._writing)
 
     def __enter__(self) -> SigtermHook:
         return self
@@ -44,18 +63,20 @@ class SigtermHook:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._drain is not None:
-            self._drain.join()  # its end is the signal to leave, which comes here
+        if self._seen and not self._leaves.is_set():
+            self._thread.join()  # its end is the signal to leave, which comes here
         self.remove()
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         """Drain at the first signal; leave at the one that says that this is done, or at another from outside."""
-        if self._drain is None:
-            if not callable(self._former):
-                expect_exit()
-            self._drain = threading.Thread(target=self._work, name="rehydrate drain", daemon=True)
-            self._drain.start()
-            return
+        with self._lock:
+            if self._leaves.is_set():
+                return
+            if not (self._drained or self._seen):
+                self._seen = True
+                os.write(self._writing, bytes([number]))  # where another's wakeup descriptor has taken our place
+                return
+            self._leaves.set()
         self.remove()
         stop_expecting_exit()
         if callable(self._former):
@@ -63,12 +84,52 @@ class SigtermHook:
             return
         sys.exit(_STATUS)
 
-    def _work(self) -> None:
+    def _listen(self) -> None:
+        """Wait for the first signal, drain, and tell the main thread to leave until it does."""
+        with open(self._reading, "rb", buffering=0) as signals:  # noqa: PTH123  (no path)
+            while signal.SIGTERM not in (told := signals.read(64)):
+                if not told:
+                    return
+                self._pass_on(told)
+            self._drain()
+            while signals.read(64):  # nobody may write to a pipe that is closed
+                pass
+
+    def _drain(self) -> None:
+        if not callable(self._former):
+            expect_exit()
         try:
             asyncio.run(drain(self.grace))
         finally:
-            # A signal that came to this thread would not wake the main one.
-            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
+            self._drained = True
+            while not self._nudge():
+                self._leaves.wait(_NUDGE_SECONDS)
+
+    def _pass_on(self, told: bytes) -> None:
+        """Wake whoever was woken by signals before."""
+        if self._former_fd >= 0:
+            with contextlib.suppress(OSError):  # it has gone
+                os.write(self._former_fd, told)
+
+    def _nudge(self) -> bool:
+        """Tell the main thread to leave, unless it does."""
+        with self._lock:
+            if not self._leaves.is_set():
+                signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
+            return self._leaves.is_set()
+
+
+#: Installed hooks.
+_HOOKS: WeakSet[SigtermHook] = WeakSet()
+
+
+def _forget() -> None:
+    """Let the child of a fork do without: its signals would drain its parent."""
+    for hook in list(_HOOKS):
+        hook.remove()
+
+
+os.register_at_fork(after_in_child=_forget)
 
 
 def drain_on_sigterm(grace: float = 10.0) -> SigtermHook:

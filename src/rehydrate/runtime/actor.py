@@ -64,6 +64,8 @@ class Actor:
         self.draining = False
         #: True once it was saved without an owner in the middle of its turn, for another process to go on with.
         self.handed_on = False
+        #: True once its last commit was given up, because the process cannot wait for the store any longer.
+        self.unsaved = False
         #: Number of transitions applied; tells captures of a running turn apart.
         self.applied = 0
         self.causes: dict[tuple[str, str], BaseException] = {}

@@ -90,7 +90,12 @@ class _Watch:
 
     def give_up(self) -> None:
         """Stop a turn that cannot be saved."""
-        self._there(self.task.cancel)
+
+        def stop() -> None:
+            self.actor.unsaved = True
+            self.task.cancel()
+
+        self._there(stop)
 
     def told(self) -> DrainedRun:
         """Return how the turn ended."""

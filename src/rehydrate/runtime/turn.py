@@ -82,7 +82,7 @@ class Turn:
         try:
             await asyncio.shield(self._task)
         except asyncio.CancelledError:
-            if self._task.cancelled() and self.actor is not None and self.actor.draining:
+            if self._task.cancelled() and self.actor is not None and self.actor.unsaved:
                 problem = "its process was drained, and the store did not take the last commit in time"
                 raise SaveFailedError(self.opened.run_id, problem) from None
             raise
