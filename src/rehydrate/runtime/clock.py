@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import secrets
-import time
 
 from rehydrate.ports import Clock, IdSource
+from rehydrate.ports.clock import wall_time
 
 
 class SystemClock(Clock):
@@ -14,7 +14,7 @@ class SystemClock(Clock):
 
     def time(self) -> float:
         """Return the time in seconds since the epoch."""
-        return time.time()
+        return wall_time()
 
 
 class _Entropy:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 
+from rehydrate.ports.loops import idle_timer
+
 from .saver import LEASE_SECONDS, Saver
 
 
@@ -21,7 +23,7 @@ class Heartbeat:
         self._timer = self._again()
 
     def _again(self) -> asyncio.TimerHandle:
-        return asyncio.get_running_loop().call_later(LEASE_SECONDS / 3, self._renew)
+        return idle_timer(LEASE_SECONDS / 3, self._renew)
 
     def _renew(self) -> None:
         self._renewing = asyncio.get_running_loop().create_task(self._saver.renew())

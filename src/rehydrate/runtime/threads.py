@@ -14,6 +14,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
+from rehydrate.ports.loops import future_of_thread
+
 #: So many plain handlers run at once in a process; further ones wait.
 MAX_THREADS: Final = 32
 
@@ -67,7 +69,7 @@ if hasattr(os, "register_at_fork"):
 async def in_thread(function: Callable[..., object], *arguments: object) -> object:
     """Call a function in a thread, with a copy of this task's context variables; raises what it raises."""
     loop = asyncio.get_running_loop()
-    future: asyncio.Future[object] = loop.create_future()
+    future = future_of_thread(loop)
     context = contextvars.copy_context()
 
     def settle(result: object, error: BaseException | None) -> None:

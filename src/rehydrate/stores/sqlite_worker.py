@@ -18,6 +18,7 @@ from queue import Empty, SimpleQueue
 from typing import Final
 
 from rehydrate.errors import RehydrateError, StoreClosedError
+from rehydrate.ports.loops import future_of_thread
 
 from .sqlite_batch import Task, Work, serve
 from .sqlite_database import Database
@@ -38,7 +39,7 @@ class Call(Task):
         super().__init__(work, writes=writes)
         self.size = size
         self.loop = asyncio.get_running_loop()
-        self.future: asyncio.Future[object] = self.loop.create_future()
+        self.future = future_of_thread(self.loop)
 
     def settle(self) -> None:
         """Give the answer, on the loop; a caller that was cancelled waits for none."""

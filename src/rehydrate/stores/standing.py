@@ -5,12 +5,11 @@ All stores share these rules, so that a race ends the same way in each. Nothing 
 
 from __future__ import annotations
 
-import time
-
 import msgspec
 
 from rehydrate.errors import CommitConflictError, WrongCallError
 from rehydrate.model.checkpoint import Commit, Header
+from rehydrate.ports.clock import wall_time
 
 
 class Standing(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -30,7 +29,7 @@ class WallClock:
 
     def time(self) -> float:
         """Return the time."""
-        return time.time()
+        return wall_time()
 
 
 def check_commit(commit: Commit, standing: Standing | None) -> None:
