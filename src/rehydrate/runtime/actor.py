@@ -23,11 +23,12 @@ from .causes import failure_of, told
 from .context import Surroundings
 from .crew import Crew
 from .events import Channel
-from .heartbeat import Heartbeat
+from .heartbeat import Heartbeat, take_note
 from .invocation import route_again
 from .merging import merge_state
 from .owner import hold, is_draining, unregister
 from .saver import Ledger, Saver
+from .watch import CommandKind, Moment, Watch
 
 Durability: TypeAlias = Literal["superstep", "turn", "off"]
 #: How long a finished invocation waits for a commit that takes it along, in seconds.
@@ -66,6 +67,7 @@ class Actor:
         self.handed_on = False
         #: True once its last commit was given up, because the process cannot wait for the store any longer.
         self.unsaved = False
+        self.watch: Watch | None = None
         #: Number of transitions applied; tells captures of a running turn apart.
         self.applied = 0
         self.causes: dict[tuple[str, str], BaseException] = {}
@@ -202,6 +204,26 @@ class Actor:
         """Stop the handlers that still run; a cancellation does the same, and they leave no trace."""
         self.crew.stop("was stopped when its process was drained")
         self._wake()
+
+    @property
+    def is_claiming(self) -> bool:
+        """Whether the commit that is being made is its claim."""
+        return not self.claimed
+
+    def break_off(self, error: BaseException) -> None:
+        """End as if the process had ended: nothing more is saved or told."""
+        self._fault = error
+        self._wake()
+
+    def _watched(self, kind: CommandKind, moment: Moment) -> None:
+        if self.watch is None:
+            return
+        try:
+            self.watch(kind, moment, self)
+        except BaseException:
+            if self.task is not None:
+                self.task.add_done_callback(take_note)  # whoever waits for the claim is told, and nobody for the task
+            raise
 
     def _arrived(self, item: Input, cause: BaseException | None) -> None:
         if cause is not None:
@@ -371,7 +393,10 @@ class Actor:
 
     def _pass_on(self, events: list[Event], later: list[Command], savers: Sequence[asyncio.Future[None]] = ()) -> None:
         """Let out what waited for a commit, now that it is safe."""
-        self.channel.publish(events)
+        if events:
+            self._watched("publish", "before")
+            self.channel.publish(events)
+            self._watched("publish", "after")
         self.crew.forget(events)
         for saved in savers:
             if not saved.done():
@@ -387,7 +412,10 @@ class Actor:
         status = Status.RUNNING if ending is None else ending.status
         unsaved, self._unsaved = self._unsaved, 0
         try:
-            return await saver.save(self.run, delta, status, unsaved, ends=rests)
+            self._watched("commit", "before")
+            header = await saver.save(self.run, delta, status, unsaved, ends=rests)
+            self._watched("commit", "after")
+            return header
         except (CommitConflictError, asyncio.CancelledError):
             raise
         except Exception as error:  # a store of any make
@@ -398,10 +426,14 @@ class Actor:
     def _obey(self, command: Command) -> None:
         match command:
             case StartInvocation():
+                self._watched("start", "before")
                 self.crew.begin(command)
+                self._watched("start", "after")
             case RouteAgain():
+                self._watched("route", "before")
                 self._route(command)
             case MergeState():
+                self._watched("merge", "before")
                 merged, cause = merge_state(self.around.codec, self.around.outlets.graph_at(command.path), command)
                 self._arrived(merged, cause)
             case Commit() | Publish() | EndRun():

@@ -123,6 +123,11 @@ class InvocationContext(WorkflowContext[Any, Any]):
         return self._start.superstep
 
     @property
+    def activation(self) -> int:
+        """The number of this invocation for its executor in its scope, from 1."""
+        return self._start.delivery.activation
+
+    @property
     def attempt(self) -> int:
         """The number of this attempt, from 1."""
         delivery = self._start.delivery

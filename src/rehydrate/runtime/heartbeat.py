@@ -27,7 +27,7 @@ class Heartbeat:
 
     def _renew(self) -> None:
         self._renewing = asyncio.get_running_loop().create_task(self._saver.renew())
-        self._renewing.add_done_callback(_take_note)
+        self._renewing.add_done_callback(take_note)
         self._timer = self._again()
 
     def stop(self) -> None:
@@ -35,7 +35,7 @@ class Heartbeat:
         self._timer.cancel()
 
 
-def _take_note(task: asyncio.Task[None]) -> None:
-    """Read the error of a renewal, so that nobody is told that it was not."""
+def take_note(task: asyncio.Task[None]) -> None:
+    """Read a task's error, so that nobody is told that it was not."""
     if not task.cancelled():
         task.exception()

@@ -16,6 +16,7 @@ from rehydrate.ports import CheckpointStorage, Clock, IdSource
 
 from .clock import RandomIds, SystemClock
 from .outlets import Outlets
+from .watch import Watch
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +27,8 @@ class Program:
     codec: ValueCodec
     clock: Clock = field(default_factory=SystemClock)
     ids: IdSource = field(default_factory=RandomIds)
+    #: Told of each command of its turns, in tests.
+    watch: Watch | None = None
 
     @cached_property
     def signature_digest(self) -> str:

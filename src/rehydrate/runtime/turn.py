@@ -225,6 +225,7 @@ def make_actor(program: Program, call: Call, opened: Opened, channel: Channel) -
         channel.live if channel.streaming else None,
     )
     actor = Actor(around, ledger, saver, channel, call.durability, program.graph.max_concurrency)
+    actor.watch = program.watch
     if opened.imported:
         actor.import_all()
     if saver is not None:

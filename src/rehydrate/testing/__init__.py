@@ -1,1 +1,30 @@
-"""Testing: what the library's own tests use and users may use for theirs."""
+"""Testing: what the library's own tests use and users may use for theirs.
+
+The suite for stores is in `rehydrate.testing.store_contract`. Nothing here needs a test framework.
+"""
+
+from __future__ import annotations
+
+from .crashing import CrashError, Crashes, CrashPoint
+from .driving import UNANSWERED, Answers, Driven, Workflows, drive
+from .scripted import ScriptedExecutor
+from .surviving import SurvivalError, assert_survives
+from .virtual_time import StuckError, VirtualClock, VirtualLoop, run_virtually
+
+__all__ = [
+    "UNANSWERED",
+    "Answers",
+    "CrashError",
+    "CrashPoint",
+    "Crashes",
+    "Driven",
+    "ScriptedExecutor",
+    "StuckError",
+    "SurvivalError",
+    "VirtualClock",
+    "VirtualLoop",
+    "Workflows",
+    "assert_survives",
+    "drive",
+    "run_virtually",
+]

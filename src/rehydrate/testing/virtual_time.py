@@ -75,7 +75,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return future
 
     def run_in_executor(
-        self, executor: Pool | None, func: Callable[[Unpack[Arguments]], Value], *args: Unpack[Arguments]
+        self, executor: Pool | None, func: Callable[[Unpack[Arguments]], Value], *args: *Arguments
     ) -> asyncio.Future[Value]:
         """Call in a thread, as `asyncio.to_thread` does: until it is back time stands still."""
         future = super().run_in_executor(executor, func, *args)
