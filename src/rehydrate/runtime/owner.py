@@ -27,8 +27,8 @@ class _Process:
         self.owner = secrets.token_hex(12)
         #: Several may try for one epoch of a run; the store lets one of them have it.
         self.actors: dict[tuple[str, int], WeakSet[Alive]] = {}
-        #: Running turns and who drives them: an event loop alone would let the collector take them.
-        self.tasks: dict[asyncio.Task[None], Alive] = {}
+        #: Running tasks, and who drives a turn by them: an event loop alone would let the collector take them.
+        self.tasks: dict[asyncio.Task[None], Alive | None] = {}
         #: True once this process claims no turn any more.
         self.draining = False
 
@@ -70,8 +70,8 @@ def is_driven_here(birth: str, epoch: int) -> bool:
     return any(actor.is_driving() for actor in list(_PROCESS.actors.get((birth, epoch), ())))
 
 
-def hold(task: asyncio.Task[None], actor: Alive) -> None:
-    """Keep a running turn alive until it is done."""
+def hold(task: asyncio.Task[None], actor: Alive | None = None) -> None:
+    """Keep a running task alive until it is done; `actor` drives a turn by it."""
     _PROCESS.tasks[task] = actor
     task.add_done_callback(_let_go)
 
@@ -82,7 +82,7 @@ def _let_go(task: asyncio.Task[None]) -> None:
 
 def live_actors() -> list[Alive]:
     """Return who drives a turn in this process, in whatever event loop."""
-    return [actor for actor in list(_PROCESS.tasks.values()) if actor.is_driving()]
+    return [actor for actor in list(_PROCESS.tasks.values()) if actor is not None and actor.is_driving()]
 
 
 def is_draining() -> bool:

@@ -63,6 +63,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self.at_work: set[object] = set()
         self._idle: WeakSet[asyncio.TimerHandle] = WeakSet()
         super().__init__(_JumpingSelector(self, patience))
+        # The loop's own, a nanosecond, is lost in rounding after some months: then no timer would fire.
+        vars(self)["_clock_resolution"] = 1e-6
 
     def time(self) -> float:
         """Return the virtual seconds that have passed."""
