@@ -13,7 +13,7 @@ from rehydrate import SqliteCheckpointStorage, WorkflowContext, WorkflowRunResul
 from rehydrate.errors import RehydrateError, RunFailedError
 from rehydrate.model.checkpoint import Commit
 from rehydrate.testing.store_contract import ManualClock
-from tests.processes import conversation, shop
+from tests.processes import conversation, drained, shop
 from tests.processes.line import Line
 
 #: The workflows that a caller may call, each with the type of its messages.
@@ -164,4 +164,4 @@ def caller(line: Line, told: dict[str, object], *descriptors: int) -> None:
     asyncio.run(Caller(line, told, *descriptors).listen())
 
 
-JOBS = {"caller": caller}
+JOBS = {"caller": caller, "drained": drained.drained, "chained": drained.chained, "forking": drained.forking}

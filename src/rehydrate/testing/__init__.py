@@ -9,6 +9,7 @@ from .crashing import CrashError, Crashes, CrashPoint
 from .driving import UNANSWERED, Answers, Driven, Workflows, drive
 from .scripted import ScriptedExecutor
 from .surviving import SurvivalError, assert_survives
+from .undraining import claim_turns_again
 from .virtual_time import StuckError, VirtualClock, VirtualLoop, run_virtually
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "VirtualLoop",
     "Workflows",
     "assert_survives",
+    "claim_turns_again",
     "drive",
     "run_virtually",
 ]

@@ -44,7 +44,9 @@ class CrashError(AssertionError):
         lines = [f"{len(found)} of {tried} crashes change how the run ends:"]
         for point, texts in found.items():
             lines += [f"- {point}: {text}" for text in texts]
-        lines.append("What is kept beside the run is lost with its process: assert_survives names it. What handlers do in")
+        lines.append(
+            "What is kept beside the run is lost with its process: assert_survives names it. What handlers do in"
+        )
         lines.append("the world may be done again: see ctx.effect_key.")
         super().__init__("\n".join(lines))
 
@@ -78,9 +80,8 @@ class _Crashing:
         crash = Crash(str(self._point))
         if (kind, moment) != ("start", "after"):
             raise crash
-        loop = asyncio.get_running_loop()
-        # The handler's task takes its first step in the loop's next round, and the run ends in the one after that.
-        loop.call_soon(loop.call_soon, turn.break_off, crash)
+        # The handler's task takes its first step before that, and nobody hears of it after that.
+        asyncio.get_running_loop().call_soon(turn.break_off, crash)
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ class Outside:
     def __init__(self, definition: Definition, keep: Iterable[object] = ()) -> None:
         self._kept = tuple(keep)  # held, so that no other object gets one of their ids
         self._seen: set[int] = {id(value) for value in self._kept}
+        self._known: set[tuple[int, str]] = set()
         self.places: list[Place] = []
         for where, executor in _executors(definition, ""):
             self._look_at_executor(f"executor {where!r}", executor)
@@ -91,13 +92,18 @@ class Outside:
 
     def _look_at(self, held: Held, depth: int) -> None:
         value = held.read()
+        if (id(held.holder), held.key) in self._known:
+            return
+        self._known.add((id(held.holder), held.key))
         if is_scalar(value):
             self.places.append(Place(held, value, value))
         elif can_be_copied(value):
             fresh = copied(value)
             if self._is_new(value) and fresh is not None:
                 self.places.append(Place(held, value, fresh))
-        elif not self._look_at_value(held.name, value) and not isinstance(value, Executor | Workflow):
+        elif not self._look_at_value(held.name.partition(": ")[0], value) and not isinstance(
+            value, Executor | Workflow
+        ):
             self.places.append(Place(held, value, value))
             if depth and hasattr(value, "__dict__") and _is_users(value) and self._is_new(value):
                 attributes = vars(value)

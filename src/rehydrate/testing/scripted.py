@@ -22,7 +22,8 @@ class ScriptedExecutor(FunctionExecutor[[object, WorkflowContext], object]):
     """An executor that gives `gives[n]` for the message n that it gets in a scope, counted from 0.
 
     A value is sent on, or yielded where there is no outgoing edge; `None` is nothing, and an exception is raised.
-    `takes` is the type of its messages, `returns` that of what it gives where the values do not tell (`list[int]`).
+    `takes` is the type of its messages, `returns` that of what it gives where the values do not tell: `list[int]`, or
+    where all are exceptions.
     """
 
     def __init__(self, id: str, *, takes: Hint, gives: Sequence[object], returns: Hint = UNSET) -> None:

@@ -61,6 +61,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self.clock = clock
         #: Calls on threads that this loop waits for.
         self.at_work: set[object] = set()
+        #: True once only what is left over is cleaned up, for which the loop waits as any other.
+        self.cleans_up = False
         self._idle: WeakSet[asyncio.TimerHandle] = WeakSet()
         super().__init__(_JumpingSelector(self, patience))
         # The loop's own, a nanosecond, is lost in rounding after some months: then no timer would fire.
@@ -88,10 +90,11 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         """Note a timer that nobody waits for."""
         self._idle.add(timer)
 
-    def waits_for_time(self) -> bool:
-        """Tell whether anybody waits for a timer."""
+    def next_time(self) -> float | None:
+        """Return the time of the next timer that anybody waits for; `None` for none."""
         timers: list[asyncio.TimerHandle] = vars(self)["_scheduled"]  # the loop's heap; it has no public name
-        return any(not timer.cancelled() and timer not in self._idle for timer in timers)
+        waiting = (timer.when() for timer in timers if not timer.cancelled() and timer not in self._idle)
+        return min(waiting, default=None)
 
     def _note(self, future: asyncio.Future[Value]) -> None:
         self.at_work.add(future)
@@ -111,15 +114,17 @@ class _JumpingSelector(selectors.DefaultSelector):
         ready = super().select(0)
         if ready or (timeout is not None and timeout <= 0):
             return ready
-        can_jump = timeout is not None and self._loop.waits_for_time()
-        if self._loop.at_work or not can_jump:
+        until = self._loop.next_time()
+        if self._loop.at_work or until is None:
             ready = super().select(self._patience)
         elif len(self.get_map()) > 1:  # files beside the loop's own pipe
             ready = super().select(_IO_SECONDS)
         if not ready:
-            if timeout is None or not can_jump:
+            if until is None and self._loop.cleans_up:
+                return super().select(timeout)
+            if until is None:
                 raise StuckError(self._patience, len(self._loop.at_work))
-            self._loop.clock.advance(timeout)
+            self._loop.clock.advance(max(0.0, until - self._loop.time()))
         return ready
 
 
@@ -149,6 +154,10 @@ def run_virtually(
     own = VirtualClock() if clock is None else clock
     try:
         with _alone(), wall_clock(own), asyncio.Runner(loop_factory=lambda: VirtualLoop(own, patience)) as runner:
-            return runner.run(main)
+            loop = runner.get_loop()
+            try:
+                return runner.run(main)
+            finally:
+                vars(loop)["cleans_up"] = True
     finally:
         main.close()
