@@ -75,6 +75,11 @@ async def drained(call):
     return raised.value
 
 
+async def read(stream, told):
+    async for event in stream:
+        told.append(event)
+
+
 async def head(store):
     return None if store is None else await store.head("run")
 
@@ -162,7 +167,7 @@ def test_a_drained_process_claims_nothing(store):
         with pytest.raises(DrainingError):
             await hall.workflow.run("b", checkpoint="latest", run_id="run")
         with pytest.raises(DrainingError):
-            [event async for event in hall.workflow.run("b", stream=True)]
+            await anext(hall.workflow.run("b", stream=True))
         look = await hall.workflow.run(checkpoint="latest", run_id="run")
         again = await hall.workflow.run("a", run_id="run", idempotency_key="key")
         return new.value, await store.head("other"), look, again, done, hall.ran
@@ -184,8 +189,7 @@ def test_the_reader_of_a_stream_gets_what_was_committed_and_then_the_error(anywh
         await hall.entered.wait()
         summary = await drain(10)
         with pytest.raises(RunDrainedError):
-            async for event in stream:
-                told.append(event)
+            await read(stream, told)
         with pytest.raises(RunDrainedError):
             await stream.result()
         return summary, [type(event).__name__ for event in told if not event.live]

@@ -9,10 +9,12 @@ from typing import get_args
 import pytest
 
 import rehydrate
+import rehydrate.testing
 from rehydrate import Reducer, Status, WorkflowBuilder, WorkflowContext, errors
 from rehydrate.model.events import Event
 from rehydrate.model.records import RECORD_TYPES
 from rehydrate.runtime.call import ROWS
+from rehydrate.runtime.draining import DrainEnd
 from tests.docs.pages import DOCS, ROOT, anchors, links, name_of, pages, prose, rows
 
 BRANCHES = {
@@ -110,6 +112,18 @@ def test_the_glossary_has_every_status() -> None:
 def test_the_glossary_has_every_event() -> None:
     """The events of the glossary are those of the closed union, in its order."""
     assert first_cells("glossary.md", "Events") == [kind.__name__ for kind in get_args(Event)]
+
+
+def test_the_page_on_operations_has_every_end_of_a_drained_turn() -> None:
+    """The table has each way in which a turn ends when its process is drained, in the order of the code."""
+    assert first_cells("operations.md", "Draining a process") == list(get_args(DrainEnd))
+
+
+def test_the_page_on_testing_has_every_tool() -> None:
+    """Each public function and class of the testing tools is on the page; types of arguments and results need not be."""
+    text = (DOCS / "testing.md").read_text(encoding="utf-8")
+    names = set(rehydrate.testing.__all__) - {"Answers", "Driven", "Workflows"}
+    assert [name for name in sorted(names) if name not in text] == []
 
 
 def test_the_page_on_checkpoints_has_every_kind_of_record() -> None:

@@ -40,7 +40,7 @@ class Journal:
 
 async def work_on(kind: str, journal: Journal) -> None:
     """Do the work of a kind, in a process that is to be drained."""
-    while kind in {"polite", "stuck"} and not is_draining():
+    while kind in {"polite", "stuck"} and not is_draining():  # noqa: ASYNC110  (no event tells of it)
         await asyncio.sleep(0)
     if kind == "stuck":
         journal.line.send("draining")
@@ -120,10 +120,13 @@ def chained(line: Line, told: dict[str, object]) -> None:
 def forking(line: Line, told: dict[str, object]) -> None:
     """Be a program with the hook whose child is told by SIGTERM to end."""
     drain_on_sigterm(float(told["grace"]))
+    reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
+        os.write(writing, b"1")
         signal.pause()
         os._exit(0)
+    os.read(reading, 1)
     os.kill(child, signal.SIGTERM)
     line.send(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     line.send(is_draining())

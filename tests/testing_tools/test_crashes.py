@@ -108,7 +108,7 @@ def test_state_beside_the_run_is_lost_by_the_crashes_after_it_was_kept(kind):
 
 
 def test_a_handler_that_cannot_be_done_again_is_found():
-    """An effect on the world that is not bound to `effect_key` happens twice, and the crash before its commit shows it."""
+    """An effect on the world that is not bound to `effect_key` happens twice after a crash before its commit."""
     balance = {"paid": 0}
 
     @executor(id="pay")
