@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import assert_never
+from typing import Literal, TypeAlias, assert_never
 
 from rehydrate.graph.definition import Reducer
 from rehydrate.graph.edges import (
@@ -21,6 +21,8 @@ from rehydrate.graph.edges import (
     SwitchGroup,
 )
 from rehydrate.graph.executor import Executor
+
+EdgeKind: TypeAlias = Literal["edge", "fan-out", "switch", "selection", "join"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +69,7 @@ def edges_of(group: EdgeGroup) -> tuple[Edge, ...]:
     return (group.edge,) if isinstance(group, DirectGroup) else group.edges
 
 
-def kind_of(group: EdgeGroup) -> str:
+def kind_of(group: EdgeGroup) -> EdgeKind:
     """Return the word for a kind of group."""
     match group:
         case DirectGroup():
