@@ -30,9 +30,9 @@ READERS = {"mermaid": read_mermaid, "dot": read_dot}
 ODD = [
     "end", "subgraph", "graph", "node", "digraph", "strict", "default", "class", "a b", 'say "hi"', "it's", "brack]et",
     "pi|pe", "<b>bold</b>".replace("/", "\\"), "&lt;&amp;", "&amp;", "größe", "日本語", "😀", "e\u0301", "`code`",
-    "**x**", "_it_", "1. one", "- item", "+ item", "back\\slash\\", "\\N\\G\\l", "%%{init: {}}%%", "%% remark", "fa:fa-car",
-    ";", "{curly}", "(par)", "$$x^2$$", "o--", "x-->y", "@{ shape: start }", ":::cls", "\u202eevil", "\u200b",
-    "\u00a0", " ", "-", ".", "_", "x" * 200,
+    "**x**", "_it_", "1. one", "- item", "+ item", "back\\slash\\", "\\N\\G\\l", "%%{init: {}}%%", "%% remark",
+    "fa:fa-car", ";", "{curly}", "(par)", "$$x^2$$", "o--", "x-->y", "@{ shape: start }", ":::cls",
+    "\u202eevil", "\u200b", "\u00a0", " ", "-", ".", "_", "x" * 200,
 ]  # fmt: skip
 
 
