@@ -21,6 +21,7 @@ from typing import (
     Never,
     NewType,
     NoReturn,
+    Protocol,
     TypeAlias,
     TypeVar,
     Union,
@@ -35,6 +36,10 @@ _QUALIFIERS: Final = frozenset({"ClassVar", "Final", "NotRequired", "ReadOnly", 
 #: What else a value of a numeric class is taken for, as type checkers do.
 PROMOTIONS: Final[Mapping[type, tuple[type, ...]]] = {float: (int,), complex: (float, int)}
 _CHECKED_MODULES: Final = frozenset({"builtins", "collections", "collections.abc"})
+
+
+class _Parametrised(Protocol):
+    def __getitem__(self, parameters: tuple[Hint, ...], /) -> Hint: ...
 
 
 class Shape(NamedTuple):
@@ -106,7 +111,7 @@ def substituted(hint: Hint, given: Mapping[Hint, Hint]) -> Hint:
     parameters = cast("tuple[Hint, ...]", getattr(hint, "__parameters__", ()))
     if isinstance(hint, type) or given.keys().isdisjoint(parameters):
         return hint
-    return cast("Any", hint)[tuple(given.get(parameter, parameter) for parameter in parameters)]
+    return cast("_Parametrised", hint)[tuple(given.get(parameter, parameter) for parameter in parameters)]
 
 
 def is_anything(hint: Hint) -> bool:
