@@ -271,6 +271,18 @@ def test_a_subclass_says_what_a_type_variable_of_its_base_stands_for() -> None:
         workflow.run_sync(1)
 
 
+@dataclass
+class Document:
+    data: Json
+    more: dict[str, Json] = field(default_factory=dict)
+
+
+def test_a_field_may_be_of_an_alias_of_itself() -> None:
+    """What a field holds is not looked at, so it need not be read to its end."""
+    document = Document([1, None, [2]], {"a": [None]})
+    assert WorkflowBuilder("documents", taking("Document")).build().run_sync(document).output == "taken"
+
+
 def test_a_callable_can_be_named_and_is_refused_where_it_would_be_stored() -> None:
     """The form is sound; a function has no form that could be stored."""
 

@@ -17,6 +17,7 @@ from typing import Never
 from rehydrate import Executor, WorkflowContext, executor, handler
 
 type Json = None | int | str | list[Json] | dict[str, Json]
+type Deep = int | list[Deep | None]
 type Numbers = list[int]
 type Pair[A] = tuple[A, A]
 type Endless = Endless | int
@@ -43,6 +44,10 @@ class ClaimRelay(Relay[Claim]): ...
 
 @executor
 async def json(message: Json) -> Json:
+    return message
+
+@executor
+async def deep(message: Deep) -> Deep:
     return message
 
 @executor
@@ -89,6 +94,7 @@ def test_what_the_new_syntax_names_is_taken_and_told_apart(module) -> None:
     boxes = [module.Box(claim)]
     for name, fits, does_not in [
         ("json", {"a": [1, None, {"b": []}]}, {"a": [1.5]}),
+        ("deep", [1, None, [2, [None]]], [1, [1.5]]),
         ("numbers", [1], ["a"]),
         ("pair", (1, 2), (1, "a")),
         ("box", module.Box(claim), claim),

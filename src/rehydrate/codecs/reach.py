@@ -13,7 +13,16 @@ from typing import Final, ForwardRef, cast
 
 from rehydrate.errors.codec import UnresolvedTypeError
 from rehydrate.graph.annotations import type_parameters
-from rehydrate.graph.hints import Hint, fields_of, is_alias, is_literal, is_typed_dict, members, qualified_name, shape
+from rehydrate.graph.hints import (
+    Hint,
+    fields_of,
+    is_literal,
+    is_typed_dict,
+    may_contain_itself,
+    members,
+    qualified_name,
+    shape,
+)
 
 from .classes import declares_fields, is_storable, layout_of
 from .marks import mark_of
@@ -51,12 +60,14 @@ class Reach:
 def classes_in(hint: Hint, where: str = "the given types", within: tuple[Hint, ...] = ()) -> Iterator[type]:
     """Yield every class that a hint names; raises `UnresolvedTypeError` for one that is only a name.
 
-    The aliases `within` are being looked at.
+    The hints `within` are being looked at.
     """
-    if is_alias(hint):
-        if hint in within:
-            return
+    if hint in within:
+        return
+    if may_contain_itself(hint):
         within = (*within, hint)
+    if isinstance(hint, ForwardRef) and getattr(hint, "__forward_evaluated__", False):
+        hint = cast("Hint", getattr(hint, "__forward_value__"))  # noqa: B009  (left in an alias that contains itself)
     if isinstance(hint, str | ForwardRef):
         name = hint if isinstance(hint, str) else hint.__forward_arg__
         raise UnresolvedTypeError(where, f"{name!r} is only a name")

@@ -7,7 +7,7 @@ hints (`exactness.py` does).
 from __future__ import annotations
 
 import typing
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from types import NoneType, UnionType
 from typing import (
@@ -100,8 +100,8 @@ def is_alias(hint: Hint) -> bool:
 
 
 def may_contain_itself(hint: Hint) -> bool:
-    """Tell whether taking a hint apart may lead back to it."""
-    return is_alias(hint) or is_typed_dict(typing.get_origin(hint) or hint)
+    """Tell whether taking a hint apart may lead back to it, as it does not from a class."""
+    return not isinstance(hint, type) or is_typed_dict(hint)
 
 
 def substituted(hint: Hint, given: Mapping[Hint, Hint]) -> Hint:
@@ -180,19 +180,34 @@ def qualified_name(cls: type) -> str:
     return cls.__qualname__.rpartition("<locals>.")[2]
 
 
-def describe(hint: Hint, name: Callable[[type], str] = qualified_name, within: tuple[Hint, ...] = ()) -> str:
-    """Return a hint as text that does not depend on the order of union members; `name` names the classes.
+def describe(hint: Hint, name: Callable[[type], str] = qualified_name) -> str:
+    """Return a hint as text that does not depend on the order of union members; `name` names the classes."""
+    return _described(hint, name, ())
 
-    Of the aliases `within`, which are being described, it is the name.
-    """
+
+def _described(hint: Hint, name: Callable[[type], str], within: tuple[Hint, ...]) -> str:
+    return " | ".join(sorted(dict.fromkeys(_texts(hint, name, within)))) or "Never"
+
+
+def _texts(hint: Hint, name: Callable[[type], str], within: tuple[Hint, ...]) -> Iterator[str]:
+    """Give the texts of a union's members, or of a hint itself; of the aliases `within`, which are being described,
+    the name."""
     if is_alias(hint):
         if hint in within:
-            return str(hint)
+            yield str(hint)
+            return
         within = (*within, hint)
-    parts = members(hint)
-    if len(parts) != 1:
-        return " | ".join(sorted(describe(part, name, within) for part in parts)) or "Never"
-    hint = parts[0]
+    inner = _unwrapped(hint)
+    if inner is not hint:
+        yield from _texts(inner, name, within)
+    elif is_union(hint):
+        for argument in typing.get_args(hint):
+            yield from _texts(argument, name, within)
+    elif hint is not Never and hint is not NoReturn:
+        yield _text_of_one(hint, name, within)
+
+
+def _text_of_one(hint: Hint, name: Callable[[type], str], within: tuple[Hint, ...]) -> str:
     if is_anything(hint):
         return "Any"
     if hint is NoneType:
@@ -200,7 +215,7 @@ def describe(hint: Hint, name: Callable[[type], str] = qualified_name, within: t
     if hint is Ellipsis:
         return "..."
     if isinstance(hint, list):
-        return f"[{', '.join(describe(part, name, within) for part in cast('list[Hint]', hint))}]"
+        return f"[{', '.join(_described(part, name, within) for part in cast('list[Hint]', hint))}]"
     if is_literal(hint):
         return f"Literal[{', '.join(sorted(map(repr, typing.get_args(hint))))}]"
     found = shape(hint)
@@ -208,7 +223,7 @@ def describe(hint: Hint, name: Callable[[type], str] = qualified_name, within: t
         return repr(hint)
     if found.arguments is None:
         return name(found.origin)
-    arguments = ", ".join(describe(argument, name, within) for argument in found.arguments)
+    arguments = ", ".join(_described(argument, name, within) for argument in found.arguments)
     return f"{name(found.origin)}[{arguments or '()'}]"
 
 
@@ -305,7 +320,7 @@ def _problem_of_member(hint: Hint, within: tuple[Hint, ...]) -> str | None:
     if is_anything(hint) or is_literal(hint):
         return None
     if isinstance(hint, ForwardRef):
-        return f"{hint.__forward_arg__!r} is only a name, in the bound of a type variable or in an alias of itself"
+        return f"{hint.__forward_arg__!r} is only a name, in the bound of a type variable or an alias"
     found = shape(hint)
     if found is None:
         return f"{hint!r} is not a type"
