@@ -145,9 +145,9 @@ def busy(change: Change, path: str = "") -> bool:
 
 def _blocked(draft: Draft, plan: Plan, path: str, failure: FailureRecord) -> int:
     """Return how many invocations a failure holds up: itself, and what follows it unless only its routing failed."""
-    chain = plan.chains.get(failure.executor, ())
-    if not chain or not failure.activation:
+    if not failure.activation:
         return 0
+    held = plan.from_here(failure.executor, failure.activation)
     if draft.get(path, "unrouted", invocation_name(failure.executor, failure.activation)) is not None:
-        return 1
-    return chain[-1].activation - failure.activation + 1
+        return min(1, len(held))
+    return len(held)

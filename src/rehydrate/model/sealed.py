@@ -5,6 +5,8 @@ The engine moves and compares them; only codecs open them. Nothing here knows an
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import msgspec
 
 
@@ -26,3 +28,7 @@ class Listed(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unkn
     """Several messages handed over as one list."""
 
     items: tuple[Sealed, ...]
+
+
+#: One message, or the list of messages that a join hands over or a map edge takes apart.
+Payload: TypeAlias = Sealed | Listed
