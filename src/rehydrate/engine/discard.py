@@ -15,7 +15,6 @@ from .change import Change
 from .run import Draft
 from .steps import all_scopes, drop_scope
 
-
 #: Kinds of what joins and maps hold.
 HOLDERS: Final = ("join", "map", "gather")
 

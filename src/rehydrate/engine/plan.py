@@ -15,7 +15,6 @@ from rehydrate.model.sealed import Payload
 
 from .change import Change
 
-
 #: What is handled one after the other: an executor, and of a map the item as well (else the trail is empty).
 ChainKey: TypeAlias = tuple[str, Trail]
 
@@ -100,3 +99,9 @@ def plan_of(change: Change, path: str) -> Plan | None:
 def invocation_name(executor: str, activation: int) -> str:
     """Return the name of an invocation's records in its scope."""
     return f"{executor}#{activation}"
+
+
+def step_key(path: str) -> tuple[str, str, str]:
+    """Return the key of a scope's unfinished superstep."""
+    parent, segment = slot(path)
+    return parent, "step", segment
