@@ -6,12 +6,14 @@ A plan is derived and may be thrown away at any time; nothing here changes a rec
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from rehydrate.graph.definition import Definition
 from rehydrate.ids import slot
 from rehydrate.model.records import Delivery, Payload, StepRecord
 
-from .change import Change
+if TYPE_CHECKING:
+    from .change import Change
 
 
 class Plan:
