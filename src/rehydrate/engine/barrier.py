@@ -162,12 +162,7 @@ class Barrier:
                 finished.append((delivery, done))
                 for effect in done.effects:
                     if isinstance(effect, STATE_EFFECTS):
-                        write = Write(key, delivery.activation, effect)
-                        made = writes.get(effect.key)
-                        if made is None:
-                            writes[effect.key] = [write]
-                        else:
-                            made.append(write)
+                        _note(writes, Write(key, delivery.activation, effect))
         return writes
 
     def _fail(self, conflict: Conflict) -> None:
@@ -343,3 +338,11 @@ class Barrier:
         if self.path:
             parent, segment = slot(self.path)
             self.draft.put(parent, "rest", segment, RestRecord())
+
+
+def _note(writes: Writes, write: Write) -> None:
+    made = writes.get(write.effect.key)
+    if made is None:
+        writes[write.effect.key] = [write]
+    else:
+        made.append(write)

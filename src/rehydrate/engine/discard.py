@@ -12,7 +12,7 @@ from rehydrate.model.events import WorkDiscarded
 from rehydrate.model.records import StepRecord, Trail
 
 from .change import Change
-from .run import Draft
+from .run import Draft, is_live
 from .steps import all_scopes, drop_scope
 
 #: Kinds of what joins and maps hold.
@@ -38,7 +38,7 @@ def discard(change: Change, answered: frozenset[str], trails: dict[str, list[Tra
         change.plans.pop(path, None)
         draft.remove(parent, "rest", segment)
     for path in scopes:
-        if path not in kept and draft.has_scope(path):
+        if path not in kept and is_live(draft, path):
             what += [f"{path}: {kind} {name}" for kind in HOLDERS for name in _held(draft, path, kind)]
             drop_scope(change, path)
     for path in scopes:
@@ -72,7 +72,7 @@ def _drop_held(change: Change, path: str, answered: list[Trail]) -> list[str]:
     alive = list(answered)
     alive += [record.trail for _, record in draft.items(path, "request")]
     for segment, record in draft.items(path, "scope"):
-        if draft.has_scope(join_slot(path, segment)):
+        if is_live(draft, join_slot(path, segment)):
             alive.append(record.trail)
     dropped: list[str] = []
     for name in _held(draft, path, "join"):

@@ -6,14 +6,15 @@ A plan is derived and may be thrown away at any time; nothing here changes a rec
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from rehydrate.graph.definition import Definition
 from rehydrate.ids import slot
 from rehydrate.model.records import Delivery, StepRecord, Trail
 from rehydrate.model.sealed import Payload
 
-from .change import Change
+if TYPE_CHECKING:
+    from .change import Change
 
 #: What is handled one after the other: an executor, and of a map the item as well (else the trail is empty).
 ChainKey: TypeAlias = tuple[str, Trail]
