@@ -10,8 +10,8 @@ import pytest
 
 from rehydrate import InMemoryCheckpointStorage, WorkflowCheckpoint
 from rehydrate.codecs.records import decode_records
-from rehydrate.errors import InconsistentRunError
 from rehydrate.engine.run import Run
+from rehydrate.errors import InconsistentRunError
 from rehydrate.graph.executor import Executor
 from rehydrate.ids import ABOVE_ROOT, depth_of, scope_of
 from rehydrate.model.records import CounterRecord, JoinRecord, Key, Record, ScopeRecord
@@ -142,7 +142,21 @@ def _seen_in_records(checkpoint: WorkflowCheckpoint) -> set[str]:
 
 def test_the_random_graphs_contain_everything_that_can_go_wrong() -> None:
     """Within the seeds of the short form every kind of record, event, end and overlap occurs, at every depth."""
-    wanted = {"map", "gather", "join", "outbox", "inbox", "instance", "request", "done", "rest", "limit", "failure", "part", "receipt"}
+    wanted = {
+        "map",
+        "gather",
+        "join",
+        "outbox",
+        "inbox",
+        "instance",
+        "request",
+        "done",
+        "rest",
+        "limit",
+        "failure",
+        "part",
+        "receipt",
+    }
     wanted |= {f"request at depth {depth}" for depth in range(DEEPEST + 1)}
     wanted |= {f"join at depth {depth}" for depth in range(DEEPEST)}
     wanted |= {f"map at depth {depth}" for depth in range(DEEPEST)}

@@ -32,21 +32,20 @@ def close_maps(change: Change, path: str, arrivals: list[Arrival]) -> None:
     standing = [*standing_in(change, path, arrivals), *held_by_joins(change, path)]
     #: A map's number stands at every second place of a trail.
     at_work = {number for _, trail in standing for number in trail[1::2]}
-    gathered: dict[int, list[GatherRecord]] = {}
-    # A later map has a higher number, so one inside of another comes first and what it hands over counts for the other.
+    done: list[int] = []
+    # A map inside of another has the higher number; whether it works or hands over, it stands on behalf of the other.
     for number in sorted(maps, reverse=True):
+        if number not in at_work:
+            done.append(number)
+        at_work.update(maps[number].trail[1::2])
+    gathered = _gathered(change, path) if done else {}
+    for number in reversed(done):
         record = maps[number]
-        if number in at_work:
-            at_work.update(record.trail[1::2])
-            continue
-        if not gathered:
-            gathered = _gathered(change, path)
         held = sorted(gathered.get(number, []), key=lambda item: (_index(item.trail, number), item.number))
         for item in held:
             change.draft.remove(path, "gather", str(item.number))
         change.draft.remove(path, "map", str(number))
         arrivals.append(Arrival(record.into, Listed(tuple(item.payload for item in held)), record.trail, "list"))
-        at_work.update(record.trail[1::2])
 
 
 def _gathered(change: Change, path: str) -> dict[int, list[GatherRecord]]:

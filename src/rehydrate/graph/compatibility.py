@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from rehydrate.graph.definition import Definition
 from rehydrate.graph.edges import Edge, FanInGroup
-from rehydrate.graph.exactness import accepts
+from rehydrate.graph.exactness import accepts, covers
 from rehydrate.graph.executor import Executor
 from rehydrate.graph.graph_spec import GraphSpec, edges_of
 from rehydrate.graph.hints import Hint, describe, is_anything, members, shape
@@ -118,3 +119,12 @@ def _remedy(executor: Executor) -> str:
 
 def _listed(hints: Sequence[Hint]) -> str:
     return " | ".join(sorted({describe(hint) for hint in hints}))
+
+
+def listed_for_certain(graph: Definition, edge: Edge) -> bool:
+    """Tell whether a join or an end of a map takes lists of everything that the source says it sends."""
+    if not (edge.fan_in or edge.gathers):
+        return False
+    taken = takes(graph.executors[edge.target])
+    sent = sends(graph.executors[edge.source], onward=True)
+    return all(any(covers(wide, list[hint]) for wide in taken) for hint in sent)

@@ -11,6 +11,7 @@ from typing import Final, TypeAlias, TypeVar, assert_never, cast
 
 from rehydrate.codecs import ValueCodec
 from rehydrate.errors import PredicateError, SendTypeError
+from rehydrate.graph.compatibility import listed_for_certain
 from rehydrate.graph.definition import Definition
 from rehydrate.graph.edges import (
     DirectGroup,
@@ -44,6 +45,8 @@ class Outlet:
         self.groups: tuple[EdgeGroup, ...] = graph.outgoing.get(executor_id, ())
         self._edges = [edge for group in self.groups for edge in self._group_edges(group)]
         self._known: dict[tuple[type, str | None], Ways] = {}
+        #: Edges to joins and ends of maps that take whatever this executor may send.
+        self._listed = {edge.index for edge in self._edges if listed_for_certain(graph, edge)}
         self._maps = [edge for edge in self._edges if edge.into is not None]
         self._conditional = any(_has_condition(group) for group in self.groups)
         self._routes = {edge.index: Route(edge.index, edge.target) for edge in self._edges}
@@ -60,7 +63,7 @@ class Outlet:
             found = self._ways(message, target_id)
             if found == _NO_WAY:
                 raise self._refusal(message, target_id, where + detour)
-            by_type = all(_decided_by_type(self.graph, edge.target, message) for edge in self._edges)
+            by_type = all(self._decided_by_type(edge, message) for edge in self._edges)
             if by_type and not (self._maps and isinstance(message, list)):
                 self._known[key] = found
         return found
@@ -70,6 +73,11 @@ class Outlet:
         whole = tuple(self._routes[edge.index] for edge in fitting if edge.into is None)
         apart = tuple(self._routes[edge.index] for edge in fitting if edge.into is not None)
         return (None if whole and self._conditional else whole), apart
+
+    def _decided_by_type(self, edge: Edge, message: object) -> bool:
+        if edge.fan_in or edge.gathers:
+            return edge.index in self._listed
+        return _decided_by_type(self.graph, edge.target, message)
 
     def _refusal(self, message: object, target_id: str | None, where: str) -> SendTypeError:
         if not self.groups:
@@ -119,8 +127,10 @@ class Outlet:
             return isinstance(message, list) and all(
                 takes(self.graph, edge.target, item) for item in cast("list[object]", message)
             )
-        # What joins and maps hand over is a list of such messages, which `build()` has looked at.
-        return edge.fan_in or edge.gathers or takes(self.graph, edge.target, message)
+        if edge.index in self._listed:
+            return True
+        # Joins and maps hand over a list of such messages.
+        return takes(self.graph, edge.target, [message] if edge.fan_in or edge.gathers else message)
 
     def route(self, message: object, sealed: Sealed, target_id: str | None) -> tuple[Route, ...]:
         """Return the edges that take this message as it is. Raises `PredicateError` where a condition raises."""
