@@ -96,7 +96,8 @@ class Barrier:
         self.plan = plan
         self.superstep = plan.step.superstep
         self.scope = self.draft.scope(path)
-        self.chains = self._in_order()
+        chains = plan.chains
+        self.chains: list[ChainKey] = list(chains) if len(chains) < 2 else self._in_order()
         self.arrivals: list[Arrival] = []
         self.done: dict[str, list[tuple[Delivery, DoneRecord]]] = {}
         self.resting: dict[str, list[tuple[int, str]]] = {}
@@ -137,17 +138,16 @@ class Barrier:
 
     def _executors(self) -> list[str]:
         """Return the executors that have a part in this superstep, in canonical order."""
+        if len(self.chains) == 1 and not self.resting:
+            return [self.chains[0][0]]
         found = {executor for executor, _ in self.chains}
         found.update(self.resting)
         return sorted(found, key=self.graph.position.__getitem__) if len(found) > 1 else list(found)
 
     def _in_order(self) -> list[ChainKey]:
         """Return the chains by executor and, of a map, by item."""
-        chains = self.plan.chains
-        if len(chains) < 2:
-            return list(chains)
         position = self.graph.position
-        return sorted(chains, key=lambda key: (position[key[0]], key[1]))
+        return sorted(self.plan.chains, key=lambda key: (position[key[0]], key[1]))
 
     def _read(self) -> Writes:
         """Gather the finished invocations in canonical order, and return what they wrote."""

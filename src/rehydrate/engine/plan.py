@@ -40,7 +40,8 @@ class Plan:
             if delivery.executor in children:
                 self.scopes.append(delivery)
                 continue
-            key = chain_key(delivery)
+            trail = delivery.trail
+            key = (delivery.executor, trail if len(trail) > 1 else ())  # as in `chain_key`, without a call for each
             chain = self.chains.get(key)
             if chain is None:
                 chain = self.chains[key] = [delivery]
