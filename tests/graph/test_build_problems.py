@@ -181,6 +181,27 @@ def lost() -> WorkflowBuilder:
     return builder.add_edge(node("a"), "nobody").add_edge("a", node("b", str, None)).add_edge("a", partial(print))
 
 
+def mapped() -> WorkflowBuilder:
+    """A graph in which every map is wrong."""
+    start = node("start", int, list[int])
+    builder = WorkflowBuilder("maps", start)
+    for name in ("end", "join", "way", "hook", "inner"):
+        builder.add_edge(start, node(name, list[int], list[int]))
+    return (
+        builder.add_map_edge("end", node("itself"), into="itself")
+        .add_map_edge("join", node("to join"), into=join("joined"))
+        .add_fan_in_edges([node("beside", list[int], int)], "joined")
+        .add_edge(start, "beside")
+        .add_map_edge("way", node("astray"), into=join("never"))
+        .add_edge("astray", node("elsewhere"))
+        .add_edge(start, "elsewhere")
+        .add_map_edge("hook", HalfHooked("hooked"), into=join("hooks"))
+        .add_map_edge("inner", node("back", int, int), into=join("around"))
+        .add_edge("back", start)
+        .add_edge("back", "around")
+    )
+
+
 def found(builder: WorkflowBuilder):
     """The problems of a build."""
     with pytest.raises(WorkflowBuildError) as caught:
@@ -209,7 +230,8 @@ def test_every_kind_of_problem_is_found_beside_the_others() -> None:
     codes = {problem.code for problem in found(mistaken())}
     without_start = {problem.code for problem in found(lost())}
     assert without_start == {"start", "unknown-end", "no-mapping", "no-executor", "edge-types"}
-    assert codes | without_start == codes_in_source() | OF_ERRORS
+    maps = {problem.code for problem in found(mapped())}
+    assert codes | without_start | maps == codes_in_source() | OF_ERRORS
     assert codes & {"start", "unknown-end"} == set()
 
 
@@ -222,7 +244,7 @@ def test_several_of_one_kind_are_each_reported() -> None:
 
 def test_each_problem_says_where_it_is_and_what_to_do() -> None:
     """The sentence ends with the action, and no two problems are the same."""
-    problems = [*found(mistaken()), *found(lost())]
+    problems = [*found(mistaken()), *found(lost()), *found(mapped())]
     for problem in problems:
         assert problem.endswith(problem.action)
         assert len(problem.action) > 8

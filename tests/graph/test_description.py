@@ -153,6 +153,16 @@ def test_each_kind_of_edge_is_described() -> None:
     assert description.joins == (JoinDescription("j", ("d", "c")),)
 
 
+def test_a_map_is_described_by_its_edges() -> None:
+    """What takes the list apart names where it comes together; what leads there is marked, also where it was added."""
+    split, work = node("split", int, list[int]), node("work")
+    edges = WorkflowBuilder("maps", split).add_map_edge(split, work, into=join("end")).build().describe().edges
+    assert edges == (
+        EdgeDescription("split", "work", "map", into="end"),
+        EdgeDescription("work", "end", "edge", gathers=True),
+    )
+
+
 def test_an_edge_of_a_sub_workflow_says_when_it_passes_on() -> None:
     """At each rest, and into a join once the scope has finished."""
     child = WorkflowExecutor(WorkflowBuilder("child", node("in")).build(), "child")

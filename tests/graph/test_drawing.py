@@ -84,6 +84,13 @@ def twice() -> Workflow:
     return builder.add_fan_in_edges([right, left], last).build()
 
 
+def mapped() -> Workflow:
+    """A list taken apart, a condition on the way, and one list of what came of it."""
+    split, work, check, gather = node("split", int, list[int]), node("work"), node("check"), node("gather", list[int])
+    builder = WorkflowBuilder("mapped", split).add_map_edge(split, work, into=gather)
+    return builder.add_edge(work, check).add_edge(check, gather, is_big).build()
+
+
 def starlike(ids: list[str]) -> Workflow:
     """A start, and an executor of each id behind it."""
     start = node("start")
@@ -180,6 +187,39 @@ def test_the_edges_of_each_kind_are_told_apart(format) -> None:
     ]
 
 
+def test_the_text_of_a_map_says_what_is_taken_apart_and_where_it_comes_together() -> None:
+    """The edge to the worker names the end; the end names whose items it gets."""
+    assert mapped().draw() == (
+        "╭─ mapped ───────────────────────────────╮\n"
+        "│ ▶ split ← int                          │\n"
+        "│   └→ work  map: each item, into gather │\n"
+        "│                                        │\n"
+        "│ ○ work ← int                           │\n"
+        "│   └→ check                             │\n"
+        "│                                        │\n"
+        "│ ○ check ← int                          │\n"
+        "│   └→ gather  if is_big, one list       │\n"
+        "│                                        │\n"
+        "│ ○ gather ← list[int]                   │\n"
+        "│   & the items of split                 │\n"
+        "│   ⇒ int                                │\n"
+        "╰────────────────────────────────────────╯\n"
+    )
+
+
+@pytest.mark.parametrize("format", READERS)
+def test_a_map_has_lines_of_its_own(format) -> None:
+    """Bold where a list is taken apart and where one comes together, as at a join."""
+    seen = READERS[format](mapped().draw(format))
+    bold, whole = {"mermaid": ("==>", "-->"), "dot": ("style=bold", "")}[format]
+    assert [(*ends, line) for ends, (_, _, line, _) in zip(seen.shown(), seen.arrows, strict=True)][1:-1] == [
+        ("split", "work", "map: each item, into gather", bold),
+        ("work", "check", "", whole),
+        ("check", "gather", "if is_big, one list", bold),
+    ]
+    assert seen.shapes["n4"] == {"mermaid": "{{", "dot": "shape=hexagon"}[format]
+
+
 @pytest.mark.parametrize("format", READERS)
 def test_a_child_used_twice_is_two_boxes(format) -> None:
     """Each with a start, an executor, a question and an output of its own, and boxes in boxes."""
@@ -243,7 +283,7 @@ def test_names_of_conditions_and_boxes_may_have_any_characters(format) -> None:
 
 def test_the_lines_of_the_text_end_below_each_other() -> None:
     """Wide and combining characters are counted as a terminal does, and no id makes a line too long."""
-    for workflow in (starlike(ODD), every_kind(), twice(), audit_workflow()):
+    for workflow in (starlike(ODD), every_kind(), twice(), mapped(), audit_workflow()):
         widths = {cells(line) for line in workflow.draw().splitlines()}
         assert len(widths) == 1
         assert max(widths) <= 80

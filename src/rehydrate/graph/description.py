@@ -16,6 +16,7 @@ from rehydrate.graph.edges import (
     FanInGroup,
     FanOutGroup,
     ForwardWhen,
+    MapGroup,
     MultiSelectionGroup,
     SwitchGroup,
 )
@@ -70,7 +71,8 @@ class EdgeDescription:
 
     `group` numbers the groups of this kind that leave the source, `place` the edge in its group, both from 1: of a
     switch its cases in their order, of a join its sources. `condition` names what decides; it is `None` where nothing
-    does and for the default of a switch. `forward_when` is of sub-workflows, else `None`.
+    does and for the default of a switch. `forward_when` is of sub-workflows, else `None`; `into` is of maps: what gets
+    the list. An edge that `gathers` leads there from what works for the items.
     """
 
     source: str
@@ -80,6 +82,8 @@ class EdgeDescription:
     place: int = 1
     condition: str | None = None
     forward_when: ForwardWhen | None = None
+    into: str | None = None
+    gathers: bool = False
 
 
 @dataclass(frozen=True)
@@ -184,7 +188,9 @@ def _edges(definition: Definition) -> Iterator[EdgeDescription]:
                 if edge.source == source:
                     condition = names[place - 1] if place <= len(names) else None
                     forward_when = edge.forward_when if is_workflow else None
-                    yield EdgeDescription(source, edge.target, kind, numbers[kind], place, condition, forward_when)
+                    ends = source, edge.target
+                    at = numbers[kind], place
+                    yield EdgeDescription(*ends, kind, *at, condition, forward_when, edge.into, edge.gathers)
 
 
 def _conditions(group: EdgeGroup) -> list[str | None]:
@@ -196,7 +202,7 @@ def _conditions(group: EdgeGroup) -> list[str | None]:
             return [_name(case, name) for case, name in zip(group.cases, names_in(group), strict=True)]
         case MultiSelectionGroup():
             return [_name(group.selection, group.name)] * len(group.edges)
-        case FanOutGroup() | FanInGroup():
+        case FanOutGroup() | FanInGroup() | MapGroup():
             return []
         case _:
             assert_never(group)

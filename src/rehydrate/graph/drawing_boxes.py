@@ -14,7 +14,7 @@ from rehydrate.graph.description import EdgeDescription, ExecutorDescription, Wo
 from rehydrate.graph.drawing_parts import Labels, question_of, title_of, visible
 
 Shape: TypeAlias = Literal["start", "output", "class", "function", "join", "ask"]
-Style: TypeAlias = Literal["plain", "conditional", "join", "ask"]
+Style: TypeAlias = Literal["plain", "conditional", "list", "ask"]
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,8 @@ class _Boxing:
         self.key = key
         self.keys = {each.id: f"{key}{place}" for place, each in enumerate(workflow.executors, 1)}
         self.children = {each.id for each in workflow.executors if each.workflow}
-        self.joins = {join.target for join in workflow.joins}
+        #: What gets lists: joins, and the ends of maps.
+        self.gathering = {join.target for join in workflow.joins} | {edge.into for edge in workflow.edges}
 
     def box(self, label: str, *, leaves: bool) -> Box:
         outward = [each.id for each in self.workflow.executors if each.yields]
@@ -77,7 +78,7 @@ class _Boxing:
                 boxing = _Boxing(each.workflow, f"{self.keys[each.id]}_")
                 yield boxing.box(title_of(each.workflow, each.id), leaves=each.id in sources)
             else:
-                yield Node(self.keys[each.id], _shape(each, each.id in self.joins), visible(each.id))
+                yield Node(self.keys[each.id], _shape(each, each.id in self.gathering), visible(each.id))
             for place, request in enumerate(each.asks, 1):
                 yield Node(f"{self.keys[each.id]}ask{place}", "ask", visible(f"asks {question_of(request)}"))
 
@@ -96,13 +97,15 @@ class _Boxing:
         return f"{self.keys[id]}_out" if id in self.children else self.keys[id]
 
 
-def _shape(executor: ExecutorDescription, joins: bool) -> Shape:
-    if joins:
+def _shape(executor: ExecutorDescription, gathers: bool) -> Shape:
+    if gathers:
         return "join"
     return "function" if executor.kind == "function" else "class"
 
 
 def _style(edge: EdgeDescription) -> Style:
+    if edge.gathers:
+        return "list"
     match edge.kind:
         case "edge":
             return "conditional" if edge.condition else "plain"
@@ -110,5 +113,5 @@ def _style(edge: EdgeDescription) -> Style:
             return "plain"
         case "switch" | "selection":
             return "conditional"
-        case "join":
-            return "join"
+        case "join" | "map":
+            return "list"

@@ -21,7 +21,7 @@ _SHAPES: Final[Mapping[Shape, str]] = {
 _STYLES: Final[Mapping[Style, str]] = {
     "plain": "",
     "conditional": "style=dashed",
-    "join": "style=bold",
+    "list": "style=bold",
     "ask": "style=dotted, dir=none",
 }
 

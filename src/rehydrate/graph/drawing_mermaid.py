@@ -19,7 +19,7 @@ _SHAPES: Final[Mapping[Shape, tuple[str, str]]] = {
     "join": ("{{", "}}"),
     "ask": ("[/", "/]"),
 }
-_LINES: Final[Mapping[Style, str]] = {"plain": "-->", "conditional": "-.->", "join": "==>", "ask": "-.-"}
+_LINES: Final[Mapping[Style, str]] = {"plain": "-->", "conditional": "-.->", "list": "==>", "ask": "-.-"}
 #: What is no letter, digit, space or sign of our own, but for single signs between these, as in `ask-me` and `v1.2`.
 _SPECIAL: Final = re.compile(r"(?<![^\W_])[-_.]|[-_.](?![^\W_])|[^\w .→…-]")
 

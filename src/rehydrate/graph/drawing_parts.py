@@ -42,6 +42,10 @@ class Labels:
 
     def of(self, edge: EdgeDescription) -> str:
         """Return the label of an edge; nothing for one that each message takes by itself."""
+        label = self._own(edge)
+        return f"{label}, one list" if label and edge.gathers else "one list" if edge.gathers else label
+
+    def _own(self, edge: EdgeDescription) -> str:
         name = "" if edge.condition in {None, UNNAMED} else f": {edge.condition}"
         number = f" {edge.group}" if (edge.source, edge.kind) in self._several else ""
         match edge.kind:
@@ -56,5 +60,7 @@ class Labels:
                 return f"selection{number}{name}"
             case "join":
                 return f"join {edge.place} of {self._sources[edge.target]}"
+            case "map":
+                return f"map{number}: each item, into {edge.into}"
             case _:
                 assert_never(edge.kind)

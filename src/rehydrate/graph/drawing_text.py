@@ -43,6 +43,9 @@ def _block(workflow: WorkflowDescription, executor: ExecutorDescription) -> Iter
     for join in workflow.joins:
         if join.target == executor.id:
             yield f"  & {visible(', '.join(join.sources), _LONGEST_LIST)}"
+    for edge in workflow.edges:
+        if edge.into == executor.id:
+            yield f"  & the items of {visible(edge.source, _LONGEST)}"
     for request in executor.asks:
         yield f"  ? {visible(question_of(request), _LONGEST_LIST)}"
     if executor.yields and not executor.workflow:

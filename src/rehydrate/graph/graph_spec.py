@@ -18,12 +18,13 @@ from rehydrate.graph.edges import (
     EdgeGroup,
     FanInGroup,
     FanOutGroup,
+    MapGroup,
     MultiSelectionGroup,
     SwitchGroup,
 )
 from rehydrate.graph.executor import Executor
 
-EdgeKind: TypeAlias = Literal["edge", "fan-out", "switch", "selection", "join"]
+EdgeKind: TypeAlias = Literal["edge", "fan-out", "switch", "selection", "join", "map"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +68,7 @@ def unnumbered(source: str, target: str, *, fan_in: bool = False) -> Edge:
 
 def edges_of(group: EdgeGroup) -> tuple[Edge, ...]:
     """Return the edges of a group."""
-    return (group.edge,) if isinstance(group, DirectGroup) else group.edges
+    return (group.edge,) if isinstance(group, DirectGroup | MapGroup) else group.edges
 
 
 def kind_of(group: EdgeGroup) -> EdgeKind:
@@ -83,6 +84,8 @@ def kind_of(group: EdgeGroup) -> EdgeKind:
             return "selection"
         case FanInGroup():
             return "join"
+        case MapGroup():
+            return "map"
         case _:
             assert_never(group)
 
@@ -94,7 +97,7 @@ def names_in(group: EdgeGroup) -> tuple[str | None, ...]:
             return (group.name,)
         case SwitchGroup():
             return (*group.names, *(None for _ in group.cases[len(group.names) :]))
-        case FanOutGroup() | FanInGroup():
+        case FanOutGroup() | FanInGroup() | MapGroup():
             return ()
         case _:
             assert_never(group)
@@ -109,7 +112,7 @@ def deciding_in(group: EdgeGroup) -> tuple[object, ...]:
             return group.cases
         case MultiSelectionGroup():
             return (group.selection,)
-        case FanOutGroup() | FanInGroup():
+        case FanOutGroup() | FanInGroup() | MapGroup():
             return ()
         case _:
             assert_never(group)
@@ -128,5 +131,7 @@ def with_edges(group: EdgeGroup, edges: tuple[Edge, ...]) -> EdgeGroup:
             return MultiSelectionGroup(edges, group.selection, group.name)
         case FanInGroup():
             return FanInGroup(edges)
+        case MapGroup():
+            return MapGroup(edges[0])
         case _:
             assert_never(group)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from rehydrate.errors import DefinitionError
 from rehydrate.errors.definition import BuildProblem
-from rehydrate.graph.edges import EdgeGroup
+from rehydrate.graph.edges import Edge, EdgeGroup
 from rehydrate.graph.graph_spec import edges_of, kind_of
 
 
@@ -26,15 +26,15 @@ def problem_of_error(error: DefinitionError, place: str) -> BuildProblem:
     return BuildProblem.of(error, place)
 
 
-def edge_place(source: str, target: str) -> str:
+def edge_place(edge: Edge) -> str:
     """Name an edge."""
-    return f"edge {source!r} -> {target!r}"
+    return f"{'edge' if edge.into is None else 'map'} {edge.source!r} -> {edge.target!r}"
 
 
 def group_place(group: EdgeGroup) -> str:
     """Name a group of edges by the executor on its one side."""
     edges = edges_of(group)
     kind = kind_of(group)
-    if kind == "edge":
-        return edge_place(edges[0].source, edges[0].target)
+    if len(edges) == 1 and kind in {"edge", "map"}:
+        return edge_place(edges[0])
     return f"fan-in of {edges[0].target!r}" if kind == "join" else f"{kind} of {edges[0].source!r}"

@@ -16,12 +16,21 @@ from rehydrate.errors.definition import BuildProblem
 from rehydrate.graph.assembly import canonical_order, group_key
 from rehydrate.graph.compatibility import type_problems
 from rehydrate.graph.definition import Definition
-from rehydrate.graph.edges import DirectGroup, EdgeGroup, FanInGroup, FanOutGroup, MultiSelectionGroup, SwitchGroup
+from rehydrate.graph.edges import (
+    DirectGroup,
+    EdgeGroup,
+    FanInGroup,
+    FanOutGroup,
+    MapGroup,
+    MultiSelectionGroup,
+    SwitchGroup,
+)
 from rehydrate.graph.exactness import ambiguous
 from rehydrate.graph.executor import Executor, overridden_hooks
 from rehydrate.graph.graph_spec import GraphSpec, deciding_in, edges_of, names_in
 from rehydrate.graph.handlers import HandlerSpec, ResponseHandlerSpec
 from rehydrate.graph.hints import describe
+from rehydrate.graph.maps import map_problems
 from rehydrate.graph.problems import edge_place, group_place, problem, problem_at, problem_of_error
 from rehydrate.graph.sub_workflow import WorkflowExecutor
 from rehydrate.ids import MAX_DEPTH, check_id, check_key
@@ -37,8 +46,9 @@ def problems(spec: GraphSpec) -> list[BuildProblem]:
         found += _executor(executor)
     unknown = list(_unknown_ends(spec))
     found += [*unknown, *_edges(spec)]
-    if not unknown and spec.start in spec.by_id:  # else what cannot be reached is no news
-        found += _unreachable(spec)
+    is_connected = not unknown and spec.start in spec.by_id  # else what cannot be reached is no news
+    if is_connected:
+        found += [*_unreachable(spec), *map_problems(spec)]
     found += type_problems(spec)
     return list(dict.fromkeys(found))
 
@@ -147,9 +157,9 @@ def _same_pair(one: ResponseHandlerSpec, other: ResponseHandlerSpec) -> bool:
 def _unknown_ends(spec: GraphSpec) -> Iterator[BuildProblem]:
     for group in spec.groups:
         for edge in edges_of(group):
-            for name in (edge.source, edge.target):
+            for name in filter(None, (edge.source, edge.target, edge.into)):
                 if name not in spec.by_id:
-                    place = edge_place(edge.source, edge.target)
+                    place = edge_place(edge)
                     yield problem("unknown-end", place, f"{place}: there is no executor {name!r}", "add it by object")
 
 
@@ -167,7 +177,7 @@ def _edges(spec: GraphSpec) -> Iterator[BuildProblem]:
 
 def _group(group: EdgeGroup) -> Iterator[BuildProblem]:
     match group:
-        case DirectGroup() | FanOutGroup():
+        case DirectGroup() | FanOutGroup() | MapGroup():
             return
         case SwitchGroup():
             yield from _switch(group)
@@ -239,10 +249,9 @@ def _duplicates(spec: GraphSpec) -> Iterator[BuildProblem]:
             yield problem("same-names", group_place(group), sentence, "name their conditions differently")
     for pair, number in always.items():
         if number > 1 or pair in sometimes:
-            sentence = (
-                f"there is more than one {edge_place(*pair)} and one has no condition, so a message would arrive twice"
-            )
-            yield problem("second-edge", edge_place(*pair), sentence, "remove one")
+            place = f"edge {pair[0]!r} -> {pair[1]!r}"
+            sentence = f"there is more than one {place} and one has no condition, so a message would arrive twice"
+            yield problem("second-edge", place, sentence, "remove one")
 
 
 def _unreachable(spec: GraphSpec) -> Iterator[BuildProblem]:
