@@ -16,7 +16,8 @@ from rehydrate.graph.annotations import UNSET, Annotations, UnresolvedError, sig
 from rehydrate.graph.context import context_types
 from rehydrate.graph.exactness import type_arguments
 from rehydrate.graph.handlers import Declaration, HandlerSpec, ResponseHandlerSpec, declaration_of
-from rehydrate.graph.hints import Hint, describe, members, problem_of
+from rehydrate.graph.hint_problems import problem_of
+from rehydrate.graph.hints import Hint, describe, members
 
 _POSITIONAL: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _TYPE_FIX: Final = "Use classes, unions of them, or containers such as list[int]."
