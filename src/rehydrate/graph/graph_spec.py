@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import assert_never
+from typing import Literal, TypeAlias, assert_never
 
+from rehydrate.errors.definition import BuildProblem
 from rehydrate.graph.definition import Reducer
 from rehydrate.graph.edges import (
     DirectGroup,
@@ -17,10 +18,13 @@ from rehydrate.graph.edges import (
     EdgeGroup,
     FanInGroup,
     FanOutGroup,
+    MapGroup,
     MultiSelectionGroup,
     SwitchGroup,
 )
 from rehydrate.graph.executor import Executor
+
+EdgeKind: TypeAlias = Literal["edge", "fan-out", "switch", "selection", "join", "map"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +44,7 @@ class GraphSpec:
     resources: Mapping[str, type] = field(default_factory=dict[str, type])
     max_supersteps: int = 100
     max_concurrency: int | None = None
-    problems: tuple[str, ...] = ()
+    problems: tuple[BuildProblem, ...] = ()
 
     @cached_property
     def by_id(self) -> Mapping[str, Executor]:
@@ -64,10 +68,10 @@ def unnumbered(source: str, target: str, *, fan_in: bool = False) -> Edge:
 
 def edges_of(group: EdgeGroup) -> tuple[Edge, ...]:
     """Return the edges of a group."""
-    return (group.edge,) if isinstance(group, DirectGroup) else group.edges
+    return (group.edge,) if isinstance(group, DirectGroup | MapGroup) else group.edges
 
 
-def kind_of(group: EdgeGroup) -> str:
+def kind_of(group: EdgeGroup) -> EdgeKind:
     """Return the word for a kind of group."""
     match group:
         case DirectGroup():
@@ -80,6 +84,8 @@ def kind_of(group: EdgeGroup) -> str:
             return "selection"
         case FanInGroup():
             return "join"
+        case MapGroup():
+            return "map"
         case _:
             assert_never(group)
 
@@ -91,7 +97,22 @@ def names_in(group: EdgeGroup) -> tuple[str | None, ...]:
             return (group.name,)
         case SwitchGroup():
             return (*group.names, *(None for _ in group.cases[len(group.names) :]))
-        case FanOutGroup() | FanInGroup():
+        case FanOutGroup() | FanInGroup() | MapGroup():
+            return ()
+        case _:
+            assert_never(group)
+
+
+def deciding_in(group: EdgeGroup) -> tuple[object, ...]:
+    """Return the functions that decide where a group sends: conditions, cases, a selection; as the builder got them."""
+    match group:
+        case DirectGroup():
+            return () if group.condition is None else (group.condition,)
+        case SwitchGroup():
+            return group.cases
+        case MultiSelectionGroup():
+            return (group.selection,)
+        case FanOutGroup() | FanInGroup() | MapGroup():
             return ()
         case _:
             assert_never(group)
@@ -110,5 +131,7 @@ def with_edges(group: EdgeGroup, edges: tuple[Edge, ...]) -> EdgeGroup:
             return MultiSelectionGroup(edges, group.selection, group.name)
         case FanInGroup():
             return FanInGroup(edges)
+        case MapGroup():
+            return MapGroup(edges[0])
         case _:
             assert_never(group)

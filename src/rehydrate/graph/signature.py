@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 from rehydrate.graph.definition import Definition
-from rehydrate.graph.edges import DirectGroup, EdgeGroup, FanInGroup, FanOutGroup, MultiSelectionGroup
+from rehydrate.graph.edges import DirectGroup, EdgeGroup, FanInGroup, FanOutGroup, MapGroup, MultiSelectionGroup
 from rehydrate.graph.executor import Executor, FunctionExecutor
 from rehydrate.graph.graph_spec import edges_of, kind_of, names_in
 from rehydrate.graph.hints import Hint, describe
@@ -20,6 +20,7 @@ from rehydrate.graph.sub_workflow import WorkflowExecutor
 from rehydrate.graph.traffic import distinct, takes
 
 TypeName = Callable[[type], str]
+ExecutorKind: TypeAlias = Literal["class", "function", "workflow"]
 #: What structures a line, and what could be taken for it inside of a name.
 _SPECIAL: Final = re.compile(r"[\\:;,>|()\[\]]")
 _LABELS: Final = re.compile(r"(condition name|selection name|\S+) (.*)", re.DOTALL)
@@ -65,7 +66,7 @@ def _shown(name: str) -> str:
 
 
 def _executor_facts(executor: Executor, named: TypeName) -> Iterator[str]:
-    yield f"kind {_kind(executor)}"
+    yield f"kind {executor_kind(executor)}"
     if isinstance(executor, WorkflowExecutor):  # its types are in the lines of its workflow
         return
     specs = executor.handler_table.specs
@@ -85,7 +86,8 @@ def _executor_facts(executor: Executor, named: TypeName) -> Iterator[str]:
         yield f"asks {', '.join(sorted(asks))}"
 
 
-def _kind(executor: Executor) -> str:
+def executor_kind(executor: Executor) -> ExecutorKind:
+    """Return the word for a kind of executor."""
     if isinstance(executor, WorkflowExecutor):
         return "workflow"
     return "function" if isinstance(executor, FunctionExecutor) else "class"
@@ -113,6 +115,8 @@ def _edge_facts(group: EdgeGroup, number: int, place: int) -> Iterator[str]:
             yield f"condition name {_shown(group.name) if group.name else '(none)'}"
     elif isinstance(group, FanOutGroup):
         yield f"group {number}"
+    elif isinstance(group, MapGroup):
+        yield f"into {_shown(group.edge.into or '')}"
     elif isinstance(group, MultiSelectionGroup):
         yield f"group {number}; place {place}"
         if group.name:

@@ -10,34 +10,31 @@ import asyncio
 from collections.abc import Sequence
 from typing import Literal, TypeAlias, assert_never
 
-from rehydrate.engine.commands import Command, Commit, EndRun, MergeState, Publish, RouteAgain, StartInvocation
-from rehydrate.engine.inputs import Answer, AnswersArrived, CancelAsked, Input, InvocationFinished, TurnArrived
-from rehydrate.engine.run import Delta, OwnDelta, Run, merged_delta
+from rehydrate.engine.commands import Commit, EndRun, MergeState, Publish, RouteAgain, StartInvocation
+from rehydrate.engine.inputs import Input, TurnArrived
+from rehydrate.engine.run import Delta, OwnDelta, merged_delta
 from rehydrate.engine.transition import Step, transition
-from rehydrate.errors import CaptureError, CommitConflictError, RehydrateError, SaveFailedError, StreamStateError
+from rehydrate.errors import CommitConflictError, RehydrateError, SaveFailedError, StreamStateError
 from rehydrate.model.checkpoint import Header, Status
 from rehydrate.model.events import Event
-from rehydrate.model.records import DoneRecord
 
-from .causes import failure_of, told
+from .causes import told
+from .claim import Claim
 from .context import Surroundings
 from .crew import Crew
 from .events import Channel
-from .heartbeat import Heartbeat, take_note
-from .invocation import route_again
-from .merging import merge_state
+from .heartbeat import Heartbeat
+from .live_turn import LiveTurn
+from .orders import KINDS, Order, Orders
 from .owner import hold, is_draining, unregister
 from .saver import Ledger, Saver
-from .watch import CommandKind, Moment, Watch
 
 Durability: TypeAlias = Literal["superstep", "turn", "off"]
 #: How long a finished invocation waits for a commit that takes it along, in seconds.
 TRAILING_SECONDS = 0.05
-#: How long a cancelled run waits for its last commit, in seconds.
-CANCEL_SECONDS = 5.0
 
 
-class Actor:
+class Actor(LiveTurn):
     """Drives one turn of one run from its claim to its end."""
 
     def __init__(
@@ -50,45 +47,25 @@ class Actor:
         max_concurrency: int | None,
     ) -> None:
         self.around = around
-        self.run: Run = around.run
+        super().__init__(around.run, saver, channel, Crew(around, self._arrived, max_concurrency))
         self.graph = around.outlets.graph_at("")
         self.ledger = ledger
-        self.saver = saver
-        self.channel = channel
         self.each_step = saver is not None and durability == "superstep"
-        self.crew = Crew(around, self._arrived, max_concurrency)
-        self.ending: EndRun | None = None
-        self.ended = False
-        self.claimed = False
-        self.cancelled = False
-        #: True once nothing is started any more, because the process is drained.
-        self.draining = False
-        #: True once it was saved without an owner in the middle of its turn, for another process to go on with.
-        self.handed_on = False
-        #: True once its last commit was given up, because the process cannot wait for the store any longer.
-        self.unsaved = False
-        self.watch: Watch | None = None
+        self._orders = Orders(around, self.crew)
         #: Number of transitions applied; tells captures of a running turn apart.
         self.applied = 0
         self.causes: dict[tuple[str, str], BaseException] = {}
-        self._inbox: list[Input] = []
         self._fault: BaseException | None = None
         #: True while commands are obeyed; what they make happen is taken in after them.
         self._obeying = False
         self._delta: OwnDelta = {}
         self._events: list[Event] = []
         self._unsaved = 0
-        self._later: list[Command] = []
-        self._urgent = False
+        self._later: list[Order] = []
         self._committing: asyncio.Task[None] | None = None
         self._waker: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
-        #: Drives the run, from the claim to the end.
-        self.task: asyncio.Task[None] | None = None
-        self._claimant: asyncio.Future[None] | None = None
-        self._given_up = False
-        self._savers: list[asyncio.Future[None]] = []
-        self._copies: list[asyncio.Future[tuple[Header, Run]]] = []
+        self._claim: Claim | None = None
 
     def is_driving(self) -> bool:
         """Tell whether this actor still drives its run; one whose event loop is gone does not."""
@@ -102,50 +79,36 @@ class Actor:
 
     async def claim(self, arrived: TurnArrived) -> None:
         """Save the turn's input; the run then goes on in a task of its own. Raises what the store raises; then nothing
-        has run.
-
-        Cancelled, it waits for the commit on its way; `claimed` tells what became of it.
-        """
+        has run. Cancelled, it waits for the commit on its way; `claimed` tells what became of it."""
         self._apply(transition(self.graph, self.run, [arrived]))
-        loop = asyncio.get_running_loop()
-        waiter = self._claimant = loop.create_future()
-        self.task = loop.create_task(self._drive(), name=f"rehydrate run {self.ledger.run_id}")
+        self._claim = Claim()
+        name = f"rehydrate run {self.ledger.run_id}"
+        self.task = asyncio.get_running_loop().create_task(self._drive(self._claim), name=name)
         hold(self.task, self)
         if is_draining():  # from another thread, since it was asked
             self.drain()
         try:
-            await waiter
+            await self._claim.wait(self.task)
         except asyncio.CancelledError:
-            if not self.claimed and not self.task.done():
-                await self._last_wait(loop)
-            if not self.claimed:
-                self._given_up = True  # a claim that is saved later all the same must start nothing
+            if self._claim.given_up:
                 self._release()
             raise
 
-    async def _last_wait(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Wait for a claim on its way whose caller was cancelled, for some seconds at most."""
-        waiter = self._claimant = loop.create_future()
-        await asyncio.wait([waiter], timeout=CANCEL_SECONDS)
-        if waiter.done():
-            waiter.exception()  # nobody else reads it
+    @property
+    def claimed(self) -> bool:
+        """Tell whether the turn's input is saved."""
+        return self._claim is not None and self._claim.saved
 
-    async def _save_claim(self) -> bool:
-        """Save the claim, tell whoever waits for it, and return whether the run goes on."""
+    async def _save_claim(self, claim: Claim) -> bool:
+        """Save the turn's input and return whether the run goes on."""
         try:
             await self._flush()
         except BaseException as error:  # whatever the store did, also where only its answer was lost
-            if self._claimant is not None and not self._claimant.done():
-                self._claimant.set_exception(error)
+            claim.fail(error)
             if not isinstance(error, Exception):
                 raise
             return False
-        if self._given_up:
-            return False
-        self.claimed = True
-        if self._claimant is not None and not self._claimant.done():
-            self._claimant.set_result(None)
-        return True
+        return claim.succeed()
 
     def _release(self) -> None:
         """Drive the run no more."""
@@ -153,77 +116,6 @@ class Actor:
         self.crew.stop("was stopped with its run")
         if self.saver is not None:
             unregister(self.ledger.birth, self.saver.lease.epoch, self)
-
-    def post(self, item: Input) -> None:
-        """Tell the run that something happened."""
-        self._arrived(item, None)
-
-    def was_told(self, answer: Answer) -> bool:
-        """Tell whether an answer to this request came already and was not yet applied."""
-        return any(
-            (other.path, other.name) == (answer.path, answer.name)
-            for item in self._inbox
-            if isinstance(item, AnswersArrived)
-            for other in item.answers
-        )
-
-    async def take(self, item: Input) -> None:
-        """Tell the run that something happened and wait until that is saved. Raises where the run ends before."""
-        saved: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._savers.append(saved)
-        self.channel.nudge()
-        self.post(item)
-        await saved
-
-    async def save_now(self) -> tuple[Header, Run]:
-        """Save what has gathered and return it. Raises `CaptureError` where this run has no store or does not run."""
-        if self.saver is None or self.ended or self.ending is not None:
-            raise CaptureError("this run saves nothing now.", "Give it a store, and call while the turn runs.")
-        saved: asyncio.Future[tuple[Header, Run]] = asyncio.get_running_loop().create_future()
-        self._copies.append(saved)
-        self.channel.nudge()
-        self._urgent = True
-        self._wake()
-        return await saved
-
-    def cancel(self) -> None:
-        """Ask the run to stop at what it has."""
-        if not self.ended and self.ending is None:
-            self.cancelled = True
-            self.crew.stop("was cancelled")
-            self.post(CancelAsked())
-
-    def drain(self) -> None:
-        """Start nothing more; once those handlers that run are done, the run is saved as it stands, without owner."""
-        self.draining = True
-        self.channel.wait_no_more()
-        self.crew.hold(self._wake)
-        self._wake()
-
-    def cut_off(self) -> None:
-        """Stop the handlers that still run; a cancellation does the same, and they leave no trace."""
-        self.crew.stop("was stopped when its process was drained")
-        self._wake()
-
-    @property
-    def is_claiming(self) -> bool:
-        """Whether the commit that is being made is its claim."""
-        return not self.claimed
-
-    def break_off(self, error: BaseException) -> None:
-        """End as if the process had ended: nothing more is saved or told."""
-        self._fault = error
-        self._wake()
-
-    def _watched(self, kind: CommandKind, moment: Moment) -> None:
-        if self.watch is None:
-            return
-        try:
-            self.watch(kind, moment, self)
-        except BaseException:
-            if self.task is not None:
-                self.task.add_done_callback(take_note)  # whoever waits for the claim is told, and nobody for the task
-            raise
 
     def _arrived(self, item: Input, cause: BaseException | None) -> None:
         if cause is not None:
@@ -261,10 +153,10 @@ class Actor:
         if self._waker is not None and not self._waker.done():
             self._waker.set_result(None)
 
-    async def _drive(self) -> None:
+    async def _drive(self, claim: Claim) -> None:
         heartbeat: Heartbeat | None = None
         try:
-            if await self._save_claim():
+            if await self._save_claim(claim):
                 heartbeat = Heartbeat(self.saver) if self.saver is not None else None
                 await self._loop()
         finally:
@@ -308,7 +200,7 @@ class Actor:
         if not self.draining or self.ending is not None or self._committing is not None or self._inbox:
             return False
         idle = self.crew.is_stopped or not self.crew.is_working()
-        return idle and all(isinstance(command, StartInvocation) for command in self._later)
+        return idle and all(isinstance(order, StartInvocation) for order in self._later)
 
     async def _wait(self) -> None:
         self._waker = asyncio.get_running_loop().create_future()
@@ -355,7 +247,7 @@ class Actor:
         self._urgent = True
         self._wake()
 
-    def _gathered(self) -> tuple[list[Event], list[Command]]:
+    def _gathered(self) -> tuple[list[Event], list[Order]]:
         """Take what waits for a commit: events, and commands."""
         events, self._events = self._events, []
         later, self._later = self._later, []
@@ -391,12 +283,12 @@ class Actor:
         if ending is not None:
             self.ended = True
 
-    def _pass_on(self, events: list[Event], later: list[Command], savers: Sequence[asyncio.Future[None]] = ()) -> None:
+    def _pass_on(self, events: list[Event], later: list[Order], savers: Sequence[asyncio.Future[None]] = ()) -> None:
         """Let out what waited for a commit, now that it is safe."""
         if events:
-            self._watched("publish", "before")
+            self.watched("publish", "before")
             self.channel.publish(events)
-            self._watched("publish", "after")
+            self.watched("publish", "after")
         self.crew.forget(events)
         for saved in savers:
             if not saved.done():
@@ -408,13 +300,19 @@ class Actor:
         finally:
             self._obeying = False
 
+    def _obey(self, order: Order) -> None:
+        kind = KINDS[type(order)]
+        self.watched(kind, "before")
+        self._orders.obey(order, self._arrived)
+        self.watched(kind, "after")
+
     async def _save(self, saver: Saver, delta: Delta, ending: EndRun | None, rests: bool) -> Header:
         status = Status.RUNNING if ending is None else ending.status
         unsaved, self._unsaved = self._unsaved, 0
         try:
-            self._watched("commit", "before")
+            self.watched("commit", "before")
             header = await saver.save(self.run, delta, status, unsaved, ends=rests)
-            self._watched("commit", "after")
+            self.watched("commit", "after")
             return header
         except (CommitConflictError, asyncio.CancelledError):
             raise
@@ -422,33 +320,3 @@ class Actor:
             if isinstance(error, RehydrateError) and saver.lease.claim:
                 raise
             raise SaveFailedError(self.ledger.run_id, told(error)) from error
-
-    def _obey(self, command: Command) -> None:
-        match command:
-            case StartInvocation():
-                self._watched("start", "before")
-                self.crew.begin(command)
-                self._watched("start", "after")
-            case RouteAgain():
-                self._watched("route", "before")
-                self._route(command)
-            case MergeState():
-                self._watched("merge", "before")
-                merged, cause = merge_state(self.around.codec, self.around.outlets.graph_at(command.path), command)
-                self._arrived(merged, cause)
-            case Commit() | Publish() | EndRun():
-                pass
-            case _:
-                assert_never(command)
-
-    def _route(self, command: RouteAgain) -> None:
-        delivery = command.delivery
-        name = f"{delivery.executor}#{delivery.activation}"
-        done = self.run.get(command.path, "unrouted", name)
-        assert isinstance(done, DoneRecord)  # noqa: S101  (the engine found it there)
-        effects, error = route_again(self.around, command.path, delivery.executor, done)
-        failure = failure_of(error, "routing") if error is not None else None
-        self._arrived(
-            InvocationFinished(command.path, delivery.executor, delivery.activation, effects, done.instance, failure),
-            error,
-        )

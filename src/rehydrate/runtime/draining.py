@@ -15,7 +15,8 @@ from typing import Final, Literal, TypeAlias
 
 from rehydrate.errors import WrongCallError
 
-from .actor import CANCEL_SECONDS, Actor
+from .actor import Actor
+from .claim import CANCEL_SECONDS
 from .owner import claim_turns, live_actors
 
 #: How the turn of a run ended: `finished` by itself; `handed on` with all handlers that ran finished; `cut off` while

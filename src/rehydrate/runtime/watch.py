@@ -15,8 +15,8 @@ class Watched(Protocol):
     """The turn whose commands are watched."""
 
     @property
-    def is_claiming(self) -> bool:
-        """Whether the commit that is being made is its claim."""
+    def claimed(self) -> bool:
+        """Whether the turn's input is saved; at its claim it is not."""
         ...
 
     def break_off(self, error: BaseException) -> None:

@@ -49,7 +49,7 @@ class _EveryCheckpoint:
         self._goes_on = attempt > 0
 
     def __call__(self, kind: CommandKind, moment: Moment, turn: Watched) -> None:
-        if (kind, moment) != ("commit", "after") or (self._goes_on and turn.is_claiming):
+        if (kind, moment) != ("commit", "after") or (self._goes_on and not turn.claimed):
             return
         raise Crash("at every checkpoint")
 

@@ -1,0 +1,129 @@
+"""A turn that is driven, as others see it: what can be asked of it while it runs, and what it has become.
+
+How what is asked is carried out is the actor's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+
+from rehydrate.engine.commands import EndRun
+from rehydrate.engine.inputs import Answer, AnswersArrived, CancelAsked, Input
+from rehydrate.engine.run import Run
+from rehydrate.errors import CaptureError
+from rehydrate.model.checkpoint import Header
+
+from .crew import Crew
+from .events import Channel
+from .heartbeat import take_note
+from .saver import Saver
+from .watch import CommandKind, Moment, Watch
+
+
+class LiveTurn(ABC):
+    """What is known of a turn while it is driven, and what may be asked of it."""
+
+    def __init__(self, run: Run, saver: Saver | None, channel: Channel, crew: Crew) -> None:
+        self.run = run
+        self.saver = saver
+        self.channel = channel
+        self.crew = crew
+        self.ending: EndRun | None = None
+        self.ended = False
+        self.cancelled = False
+        #: True once nothing is started any more, because the process is drained.
+        self.draining = False
+        #: True once it was saved without an owner in the middle of its turn, for another process to go on with.
+        self.handed_on = False
+        #: True once its last commit was given up, because the process cannot wait for the store any longer.
+        self.unsaved = False
+        #: Told of each command, in tests.
+        self.watch: Watch | None = None
+        #: Drives the run, from the claim to the end.
+        self.task: asyncio.Task[None] | None = None
+        self._inbox: list[Input] = []
+        self._fault: BaseException | None = None
+        self._urgent = False
+        self._savers: list[asyncio.Future[None]] = []
+        self._copies: list[asyncio.Future[tuple[Header, Run]]] = []
+
+    @property
+    @abstractmethod
+    def claimed(self) -> bool:
+        """Tell whether the turn's input is saved."""
+
+    @abstractmethod
+    def _arrived(self, item: Input, cause: BaseException | None) -> None:
+        """Take in what happened."""
+
+    @abstractmethod
+    def _wake(self) -> None:
+        """Let the run go on."""
+
+    def post(self, item: Input) -> None:
+        """Tell the run that something happened."""
+        self._arrived(item, None)
+
+    def was_told(self, answer: Answer) -> bool:
+        """Tell whether an answer to this request came already and was not yet applied."""
+        return any(
+            (other.path, other.name) == (answer.path, answer.name)
+            for item in self._inbox
+            if isinstance(item, AnswersArrived)
+            for other in item.answers
+        )
+
+    async def take(self, item: Input) -> None:
+        """Tell the run that something happened and wait until that is saved. Raises where the run ends before."""
+        saved: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._savers.append(saved)
+        self.channel.nudge()
+        self.post(item)
+        await saved
+
+    async def save_now(self) -> tuple[Header, Run]:
+        """Save what has gathered and return it. Raises `CaptureError` where this run has no store or does not run."""
+        if self.saver is None or self.ended or self.ending is not None:
+            raise CaptureError("this run saves nothing now.", "Give it a store, and call while the turn runs.")
+        saved: asyncio.Future[tuple[Header, Run]] = asyncio.get_running_loop().create_future()
+        self._copies.append(saved)
+        self.channel.nudge()
+        self._urgent = True
+        self._wake()
+        return await saved
+
+    def cancel(self) -> None:
+        """Ask the run to stop at what it has."""
+        if not self.ended and self.ending is None:
+            self.cancelled = True
+            self.crew.stop("was cancelled")
+            self.post(CancelAsked())
+
+    def drain(self) -> None:
+        """Start nothing more; once those handlers that run are done, the run is saved as it stands, without owner."""
+        self.draining = True
+        self.channel.wait_no_more()
+        self.crew.hold(self._wake)
+        self._wake()
+
+    def cut_off(self) -> None:
+        """Stop the handlers that still run; a cancellation does the same, and they leave no trace."""
+        self.crew.stop("was stopped when its process was drained")
+        self._wake()
+
+    def break_off(self, error: BaseException) -> None:
+        """End as if the process had ended: nothing more is saved or told."""
+        self._fault = error
+        self._wake()
+
+    def watched(self, kind: CommandKind, moment: Moment) -> None:
+        """Tell whoever watches of a command; what they raise ends the turn."""
+        if self.watch is None:
+            return
+        try:
+            self.watch(kind, moment, self)
+        except BaseException:
+            if self.task is not None:
+                self.task.add_done_callback(take_note)  # whoever waits for the claim is told, and nobody for the task
+            raise
