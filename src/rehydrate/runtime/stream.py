@@ -46,6 +46,11 @@ class RunStream:
         self._turn = turn = await self._begin()
         return turn
 
+    @property
+    def dropped(self) -> int:
+        """Number of live events that were dropped because this stream's reader was too far behind."""
+        return self._turn.channel.dropped if self._turn is not None else 0
+
     def __aiter__(self) -> RunStream:
         return self
 

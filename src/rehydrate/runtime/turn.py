@@ -14,7 +14,7 @@ from rehydrate.engine import reading
 from rehydrate.engine.run import birth_of
 from rehydrate.errors import CommitConflictError, JoinDeadlockError, RehydrateError, RunFailedError, StateConflictError
 from rehydrate.model.checkpoint import Lease, Status
-from rehydrate.model.events import Event, OutputYielded, StatusChanged, TurnStarted
+from rehydrate.model.events import Event, StatusChanged, TurnStarted
 from rehydrate.model.records import RunRecord
 
 from .actor import CANCEL_SECONDS, Actor
@@ -193,7 +193,7 @@ def make_actor(program: Program, call: Call, opened: Opened, channel: Channel) -
         program.codec,
         program.outlets,
         Resources(call.resources),
-        channel.live if channel.streaming else None,
+        channel,
     )
     actor = Actor(around, ledger, saver, channel, call.durability, program.graph.max_concurrency)
     if opened.imported:
@@ -237,7 +237,7 @@ def _surface(turn: Turn) -> None:
     replayed = turn.opened.replayed
     events: list[Event] = [TurnStarted(turn=result.turn, continuation=not replayed, replayed=replayed)]
     if replayed:
-        events += [OutputYielded(executor_id=item.executor_id, data=item.value) for item in reading.outputs(run)]
+        events += [reading.yielded(item) for item in reading.outputs(run)]
     birth = birth_of(run)
     events += [reading.surfaced(birth, o.path, o.name, o.record) for o in reading.open_requests(run)]
     events.append(StatusChanged(status=result.status))
