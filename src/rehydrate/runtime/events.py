@@ -92,18 +92,13 @@ class Channel:
         """Number of live events that the reader was too slow for."""
         return self._buffer.dropped
 
-    def publish(self, events: Sequence[Event]) -> None:
-        """Take committed events; they get the run's next numbers."""
+    def publish(self, events: Sequence[Event], *, again: bool = False) -> None:
+        """Take committed events; they get the run's next numbers, unless they repeat what earlier commits hold."""
         for event in events:
-            self.sequence += 1
+            self.sequence += not again
             self._take(event)
         if events and self._followers:
             self._wake_followers()
-
-    def surface(self, events: Sequence[Event]) -> None:
-        """Take events that repeat what earlier commits hold; they get no new numbers."""
-        for event in events:
-            self._take(event)
 
     def live(self, event: Event) -> None:
         """Take a live event, unless the reader is too far behind."""

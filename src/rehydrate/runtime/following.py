@@ -93,7 +93,10 @@ class RunEvents:
             return opened(live[0][0], self._run_id, live.popleft()[1], self._program.codec)
         if not self._page:
             return None
-        stored = self._page.popleft()
+        stored = self._page[0]
+        if stored.number > self._position + 1:
+            raise EventsNotKeptError(self._run_id, self._position + 1, stored.number - 1)
+        self._page.popleft()
         event = decode_event(self._run_id, stored)
         self._position = stored.number
         return opened(event, self._run_id, stored.number, self._program.codec)
@@ -108,12 +111,11 @@ class RunEvents:
         self._check(head)
         driven = await self._follow(head)
         page = await self._store.events(self._run_id, after=self._position, limit=_PAGE)
-        missing = page[0].number - 1 if page else head.header.events
-        if missing > self._position:
-            raise EventsNotKeptError(self._run_id, self._position + 1, missing)
         self._page.extend(page)
         if page:
             return
+        if head.header.events > self._position:
+            raise EventsNotKeptError(self._run_id, self._position + 1, head.header.events)
         if driven:
             await self._woken.wait()
         else:

@@ -107,12 +107,12 @@ class RunStream:
         await actor.take(AnswersArrived(answers))
 
     async def cancel(self) -> WorkflowRunResult:
-        """Stop the run at what it has and return how it stands; whoever iterates gets the events up to its end."""
+        """Stop the run at what it has and return how it stands; whoever iterates gets the events up to its end.
+
+        Raises a store's error where that could not be saved within five seconds.
+        """
         turn = await self._begun()
-        turn.channel.wait_no_more()
-        if turn.actor is not None:
-            turn.actor.cancel()
-        await turn.over()
+        await turn.cancel()
         return turn.result()
 
     async def __aenter__(self) -> RunStream:
