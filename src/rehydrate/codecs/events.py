@@ -19,12 +19,12 @@ from .envelope import unwrap, wrap
 
 
 class _Stored(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
-    """An event: its run, its number, the name of its class, and the fields of that."""
+    """An event: its run, its number, the name of its class, and the fields of that, encoded by themselves."""
 
     run_id: str
     number: int
     kind: str
-    fields: msgspec.Raw
+    fields: bytes
 
 
 def _stored_class(kind: type[CommittedEvent]) -> type[msgspec.Struct]:
@@ -58,7 +58,7 @@ def _encoded(run_id: str, number: int, event: Event) -> bytes:
     name = type(event).__name__
     stored = _CLASSES[name]
     fields = stored(**{field: getattr(event, field) for field in stored.__struct_fields__})
-    return wrap(_ENCODE(_Stored(run_id, number, name, msgspec.Raw(_ENCODE(fields)))))
+    return wrap(_ENCODE(_Stored(run_id, number, name, _ENCODE(fields))))
 
 
 def decode_event(run_id: str, stored: StoredEvent) -> CommittedEvent:
@@ -72,6 +72,8 @@ def decode_event(run_id: str, stored: StoredEvent) -> CommittedEvent:
         if decoder is None:
             raise CheckpointCorruptError(what, f"its kind {row.kind!r:.80} is not known")
         fields = decoder.decode(row.fields)
+    except CheckpointCorruptError as error:
+        raise CheckpointCorruptError(what, error.problem) from None
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise CheckpointCorruptError(what, str(error)) from error
     given = {name: getattr(fields, name) for name in fields.__struct_fields__}
