@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import threading
+from dataclasses import dataclass
 from typing import Never
 
 import pytest
@@ -299,6 +300,69 @@ def test_a_reader_that_comes_late_gets_the_past_and_then_the_present(stores, str
     ]
     assert status is present[-1].status is Status.IDLE
     assert {event.run_id for event in present} == {"r"}
+
+
+def test_a_follower_needs_not_know_what_is_emitted(stores):
+    """Another object of the workflow, as another module may have built it, follows the run and can open the copy."""
+
+    @dataclass
+    class Progress:
+        done: int
+
+    def built():
+        @executor(id="tells")
+        async def tells(text: str, ctx: WorkflowContext[Never, str]) -> None:
+            await ctx.resources["gate"].wait()
+            ctx.emit(Progress(1))
+            ctx.yield_output(text)
+
+        return WorkflowBuilder(name="tells", start_executor=tells, checkpoint_storage=stores()).build()
+
+    async def scenario():
+        gate = Gate()
+        running = asyncio.create_task(built().run("a", run_id="r", resources={"gate": gate}))
+        await gate.entered.wait()
+        events = built().events("r")
+        first = [await anext(events), await anext(events)]
+        more = asyncio.create_task(anext(events))
+        for _ in range(200):
+            await asyncio.sleep(0)
+        gate.opened.set()
+        await running
+        return [*first, await more, *await read(events)]
+
+    assert [event.data for event in run(scenario()) if isinstance(event, Emitted)] == [Progress(1)]
+
+
+def test_live_events_stand_behind_the_committed_one_that_they_name(stores):
+    """A follower that is pages behind gets what is told meanwhile in its place, after all that was committed before."""
+
+    @executor(id="many")
+    async def many(count: int, ctx: WorkflowContext[str, int]) -> None:
+        for number in range(count):
+            ctx.yield_output(number)
+        ctx.send_message("go")
+
+    waits = Waiting("w")
+    builder = WorkflowBuilder(name="behind", start_executor=many, checkpoint_storage=stores())
+    workflow = builder.add_edge(many, waits).build()
+
+    async def scenario():
+        gate = Gate()
+        running = asyncio.create_task(workflow.run(250, run_id="r", resources={"gate": gate}))
+        await gate.entered.wait()
+        events = workflow.events("r")
+        first = await anext(events)
+        gate.opened.set()
+        await running
+        return [first, *await read(events)]
+
+    last, found = 0, []
+    for event in run(scenario()):
+        found += [event.data] if event.live else []
+        assert event.sequence == (last if event.live else last + 1)
+        last = event.sequence
+    assert (last, found) == (257, ["after"])
 
 
 def test_a_stream_and_its_followers_are_told_the_same(world, stores):

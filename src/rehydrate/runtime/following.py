@@ -89,8 +89,10 @@ class RunEvents:
     def _next(self) -> Event | None:
         """Return the next event that is at hand; a live one stands behind the committed one that it names."""
         live = self._live.waiting
-        if live and live[0][1] <= self._position:
-            return opened(live[0][0], self._run_id, live.popleft()[1], self._program.codec)
+        if live and self._channel is not None and live[0][1] <= self._position:
+            event, number = live.popleft()
+            # What was copied for a live event is known where it was told; that may be another object of this workflow.
+            return opened(event, self._run_id, number, self._channel.codec)
         if not self._page:
             return None
         stored = self._page[0]
