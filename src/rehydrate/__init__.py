@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rehydrate.ports import CheckpointStorage
     from rehydrate.runtime.checkpoint import WorkflowCheckpoint
     from rehydrate.runtime.draining import DrainedRun, DrainSummary, drain
+    from rehydrate.runtime.following import RunEvents
     from rehydrate.runtime.legacy import ExecutionContext, LegacyRequest
     from rehydrate.runtime.requests import PendingRequest, RequestAnswer
     from rehydrate.runtime.result import WorkflowRunResult
@@ -51,6 +52,7 @@ __all__ = [
     "PendingRequest",
     "Reducer",
     "RequestAnswer",
+    "RunEvents",
     "RunFailedError",
     "RunStream",
     "Runner",

@@ -91,12 +91,7 @@ class _Watch:
 
     def give_up(self) -> None:
         """Stop a turn that cannot be saved."""
-
-        def stop() -> None:
-            self.actor.unsaved = True
-            self.task.cancel()
-
-        self._there(stop)
+        self._there(self.task.cancel)
 
     def told(self) -> DrainedRun:
         """Return how the turn ended."""

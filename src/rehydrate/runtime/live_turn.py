@@ -36,8 +36,6 @@ class LiveTurn(ABC):
         self.draining = False
         #: True once it was saved without an owner in the middle of its turn, for another process to go on with.
         self.handed_on = False
-        #: True once its last commit was given up, because the process cannot wait for the store any longer.
-        self.unsaved = False
         #: Told of each command, in tests.
         self.watch: Watch | None = None
         #: Drives the run, from the claim to the end.
