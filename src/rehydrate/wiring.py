@@ -18,6 +18,7 @@ from rehydrate.graph.context import WorkflowContext
 from rehydrate.graph.definition import Reducer
 from rehydrate.graph.executor import Executor, FunctionExecutor, executor
 from rehydrate.graph.handlers import handler, response_handler
+from rehydrate.graph.policies import Retry
 from rehydrate.graph.reducers import add, append, extend, merge
 from rehydrate.graph.sub_workflow import WorkflowExecutor
 from rehydrate.model.checkpoint import Status
@@ -43,6 +44,7 @@ __all__ = [
     "PendingRequest",
     "Reducer",
     "RequestAnswer",
+    "Retry",
     "RunFailedError",
     "RunStream",
     "Runner",

@@ -28,7 +28,8 @@ class Publish(msgspec.Struct, frozen=True, gc=False):
 class StartInvocation(msgspec.Struct, frozen=True, gc=False):
     """Let an executor handle a message: `payloads` are the message, or an answer and the request's data.
 
-    `alone`: it is the only one for its executor in this superstep.
+    `alone`: it is the only one for its executor in this superstep. `due`: not before this time, in seconds since the
+    epoch.
     """
 
     path: str
@@ -36,6 +37,7 @@ class StartInvocation(msgspec.Struct, frozen=True, gc=False):
     delivery: Delivery
     payloads: tuple[Payload, ...]
     alone: bool = False
+    due: float | None = None
 
 
 class RouteAgain(msgspec.Struct, frozen=True, gc=False):

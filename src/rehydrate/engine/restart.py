@@ -1,12 +1,12 @@
-"""Unfinished supersteps of a run that is taken up again: what is finished stays, the rest starts anew.
+"""What is tried again: attempts that failed within their budget, and unfinished supersteps of a run that is taken up.
 
-Failures are cleared, since a call that goes on asks for another try; invocations that five processes in a row did not
-survive fail for good instead.
+At a restart failures are cleared, since a call that goes on asks for another try, with a new budget; what waited for
+its next attempt waits on; invocations that five processes in a row did not survive fail for good.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -15,7 +15,7 @@ from rehydrate.model.records import AttemptRecord, Delivery, FailureRecord, Limi
 
 from .change import Change
 from .commands import RouteAgain, StartInvocation
-from .inputs import TurnArrived
+from .inputs import AttemptBroken, TurnArrived
 from .plan import Plan, invocation_name, plan_of
 from .steps import all_scopes, start_step
 
@@ -23,25 +23,54 @@ from .steps import all_scopes, start_step
 LOST_LIMIT: Final = 5
 
 
+class _Found(NamedTuple):
+    """How unfinished work was found: the time, how far the run was if its process was lost, and what had failed."""
+
+    now: float
+    lost_at: str | None
+    failed: frozenset[str]
+
+
+def try_again(change: Change, broken: AttemptBroken) -> None:
+    """Record a failed attempt and start the next one, not before it is due.
+
+    It is saved at once, so that a process that takes the run up in between finds the time.
+    """
+    draft = change.draft
+    plan = plan_of(change, broken.path)
+    delivery = plan.find(broken.executor, broken.activation) if plan is not None else None
+    if plan is None or delivery is None:
+        return
+    name = invocation_name(broken.executor, broken.activation)
+    before: AttemptRecord = draft.get(broken.path, "attempt", name) or AttemptRecord(0)
+    record = AttemptRecord(before.started + 1, failed=before.failed + 1, due=broken.due)
+    draft.put(broken.path, "attempt", name, record)
+    change.barriers = True
+    change.then.append(
+        StartInvocation(broken.path, plan.step.superstep, delivery, plan.payloads(delivery), due=broken.due)
+    )
+
+
 def restart(change: Change, unfinished: list[str], arrived: TurnArrived) -> None:
     """Start what every unfinished superstep still needs."""
-    progress = _progress(change, unfinished)
+    lost_at = _progress(change, unfinished) if arrived.interrupted else None
     for path in unfinished:
         plan = plan_of(change, path)
         assert plan is not None  # noqa: S101  (its superstep is unfinished)
         if change.draft.get(path, "limit", "") is not None:
             _lift_limit(change, path, plan)
             continue
-        _clear_failures(change, path)
+        found = _Found(arrived.now, lost_at, _clear_failures(change, path))
         for chain in plan.chains.values():
-            _restart_chain(change, path, plan, chain, progress if arrived.interrupted else None)
+            _restart_chain(change, path, plan, chain, found)
 
 
-def _clear_failures(change: Change, path: str) -> None:
+def _clear_failures(change: Change, path: str) -> frozenset[str]:
     """Give what failed another try; joins that wait for each other need something from outside first."""
-    for name, record in change.draft.items(path, "failure"):
-        if record.failure.kind != "deadlock":
-            change.draft.remove(path, "failure", name)
+    cleared = [name for name, record in change.draft.items(path, "failure") if record.failure.kind != "deadlock"]
+    for name in cleared:
+        change.draft.remove(path, "failure", name)
+    return frozenset(cleared)
 
 
 def _lift_limit(change: Change, path: str, plan: Plan) -> None:
@@ -67,11 +96,8 @@ def _progress(change: Change, unfinished: list[str]) -> str:
     return f"{supersteps} {finished}"
 
 
-def _restart_chain(change: Change, path: str, plan: Plan, chain: list[Delivery], lost_at: str | None) -> None:
-    """Start the first unfinished invocation of a chain, and ask conditions again that raised.
-
-    `lost_at`: its attempt ended with its process, when the run was so far.
-    """
+def _restart_chain(change: Change, path: str, plan: Plan, chain: list[Delivery], found: _Found) -> None:
+    """Start the first unfinished invocation of a chain, and ask conditions again that raised."""
     draft = change.draft
     superstep = plan.step.superstep
     for delivery in chain:
@@ -81,25 +107,36 @@ def _restart_chain(change: Change, path: str, plan: Plan, chain: list[Delivery],
         if draft.get(path, "unrouted", name) is not None:
             change.then.append(RouteAgain(path, superstep, delivery))
             continue
-        if _count_attempt(change, path, delivery, lost_at):
-            change.then.append(StartInvocation(path, superstep, delivery, plan.payloads(delivery)))
+        record = _counted(draft.get(path, "attempt", name), found, failed=name in found.failed)
+        if record.lost < LOST_LIMIT:
+            draft.put(path, "attempt", name, record)
+            change.then.append(StartInvocation(path, superstep, delivery, plan.payloads(delivery), due=record.due))
+        else:
+            _lose(change, path, delivery, record)
         return
 
 
-def _count_attempt(change: Change, path: str, delivery: Delivery, lost_at: str | None) -> bool:
-    """Count an attempt that was found unfinished; `False` where its process was lost once too often."""
-    name = invocation_name(delivery.executor, delivery.activation)
-    before: AttemptRecord | None = change.draft.get(path, "attempt", name)
+def _counted(before: AttemptRecord | None, found: _Found, *, failed: bool) -> AttemptRecord:
+    """Return the record of an unfinished invocation with the attempt that was found counted, if there was one.
+
+    One that was due already may have begun, so it counts.
+    """
+    if before is None:
+        before = AttemptRecord(0)
+    if failed:
+        return AttemptRecord(before.started + 1)
+    if before.due is not None and before.due > found.now:
+        return before
     lost = 0
-    if lost_at is not None:
-        lost = 1 + (before.lost if before is not None and before.progress == lost_at else 0)
-    started = 1 + (before.started if before is not None else 0)
-    if lost < LOST_LIMIT:
-        change.draft.put(path, "attempt", name, AttemptRecord(started, lost, lost_at or ""))
-        return True
-    change.draft.put(path, "attempt", name, AttemptRecord(started - 1, 0, ""))
-    failure = Failure(
-        "lost", "LostAttempts", f"each of {lost} attempts in a row was lost with its process, or taken over"
-    )
+    if found.lost_at is not None:
+        lost = 1 + (before.lost if before.progress == found.lost_at else 0)
+    return AttemptRecord(before.started + 1, lost, found.lost_at or "", before.failed)
+
+
+def _lose(change: Change, path: str, delivery: Delivery, record: AttemptRecord) -> None:
+    """Let an invocation fail for good whose attempts were lost once too often; a call that goes on tries anew."""
+    name = invocation_name(delivery.executor, delivery.activation)
+    change.draft.put(path, "attempt", name, AttemptRecord(record.started - 1))
+    text = f"each of {record.lost} attempts in a row was lost with its process, or taken over"
+    failure = Failure("lost", "LostAttempts", text)
     change.draft.put(path, "failure", name, FailureRecord(failure, delivery.executor, delivery.activation))
-    return False

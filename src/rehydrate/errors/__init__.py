@@ -34,7 +34,7 @@ from .codec import (
     UnknownZoneError,
     UnresolvedTypeError,
 )
-from .definition import ExecutorDefinitionError, FrozenExecutorError, IdError, WorkflowBuildError
+from .definition import ExecutorDefinitionError, FrozenExecutorError, IdError, PolicyError, WorkflowBuildError
 from .restore import (
     CheckpointCorruptError,
     CheckpointFormatError,
@@ -48,6 +48,7 @@ from .restore import (
 from .run import (
     ClosedContextError,
     EffectError,
+    InvocationTimeoutError,
     JoinDeadlockError,
     NoHandlerError,
     PredicateError,
@@ -80,6 +81,7 @@ __all__ = [
     "IdError",
     "IdempotencyKeyError",
     "InconsistentRunError",
+    "InvocationTimeoutError",
     "JoinDeadlockError",
     "MarkError",
     "MessageTypeError",
@@ -88,6 +90,7 @@ __all__ = [
     "NoStoreError",
     "NotStorableError",
     "PendingRequestsError",
+    "PolicyError",
     "PredicateError",
     "ReducerError",
     "RehydrateError",

@@ -55,7 +55,7 @@ class Actor:
         self.saver = saver
         self.channel = channel
         self.each_step = saver is not None and durability == "superstep"
-        self.crew = Crew(around, self._arrived, max_concurrency)
+        self.crew = Crew(around, self._arrived, ledger.clock, max_concurrency)
         self.ending: EndRun | None = None
         self.ended = False
         self.claimed = False

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
 
 from rehydrate.codecs import ValueCodec, type_name
+from rehydrate.engine import reading
 from rehydrate.engine.commands import StartInvocation
 from rehydrate.engine.run import Run
 from rehydrate.errors import ClosedContextError, EffectError, NotStorableError, SendTypeError
@@ -20,7 +21,7 @@ from rehydrate.graph.hints import describe, matches
 from rehydrate.ids import check_key, outer_id
 from rehydrate.model.effects import Ask, Effect, Output, Routes, Send, SetState, UpdateState
 from rehydrate.model.events import Emitted, Event
-from rehydrate.model.records import AttemptRecord, TurnRecord
+from rehydrate.model.records import TurnRecord
 from rehydrate.model.sealed import Items, Sealed
 
 from .outlets import Outlet, Outlets
@@ -126,8 +127,7 @@ class InvocationContext(WorkflowContext[Any, Any]):
     def attempt(self) -> int:
         """The number of this attempt, from 1."""
         delivery = self._start.delivery
-        record = self._around.run.get(self.path, "attempt", f"{delivery.executor}#{delivery.activation}")
-        return 1 + (record.started if isinstance(record, AttemptRecord) else 0)
+        return 1 + reading.attempts(self._around.run, self.path, delivery.executor, delivery.activation).started
 
     @property
     def effect_key(self) -> str:
