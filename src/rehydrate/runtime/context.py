@@ -70,8 +70,8 @@ class InvocationContext(WorkflowContext[Any, Any]):
     """See `WorkflowContext`; `sends` and `yields` are what the handler declared."""
 
     __slots__ = (
-        "_around", "_asked", "_chain", "_closed", "_graph", "_outlet", "_own", "_start", "_where", "effects",
-        "executor", "messages", "sends", "undecided", "yields",
+        "_around", "_asked", "_attempt", "_chain", "_closed", "_graph", "_outlet", "_own", "_start", "_where",
+        "effects", "executor", "messages", "sends", "undecided", "yields",
     )  # fmt: skip
 
     def __init__(
@@ -90,6 +90,8 @@ class InvocationContext(WorkflowContext[Any, Any]):
         self._chain = chain
         self._own: ChainWrites | None = None
         self._asked = 0
+        #: Known once the handler was left.
+        self._attempt = 0
         self._closed = ""
         self.executor = executor
         self.sends, self.yields = declared
@@ -101,6 +103,11 @@ class InvocationContext(WorkflowContext[Any, Any]):
 
     def close(self, why: str) -> None:
         """End the invocation: every call from now on raises and nothing more is recorded."""
+        self._closed = why
+
+    def leave(self, why: str) -> None:
+        """End an invocation whose handler may go on, unseen: to it, this stays the attempt that it was."""
+        self._attempt = self.attempt
         self._closed = why
 
     @property
@@ -126,6 +133,8 @@ class InvocationContext(WorkflowContext[Any, Any]):
     @property
     def attempt(self) -> int:
         """The number of this attempt, from 1."""
+        if self._attempt:
+            return self._attempt
         delivery = self._start.delivery
         return 1 + reading.attempts(self._around.run, self.path, delivery.executor, delivery.activation).started
 

@@ -56,7 +56,7 @@ class Invocation:
         """Wait for it no more: whatever its handler still does is not seen."""
         self.gone = True
         if self.context is not None:
-            self.context.close(why)
+            self.context.leave(why)
         if self.call is not None:
             self.call.leave()
 
