@@ -1,6 +1,7 @@
-"""A process that makes one call and may be killed by the handlers that it runs; says as JSON what became of it.
+"""Processes, one after the other, that make a call each and may be killed by the handlers that they run.
 
-Its arguments: the file of the store, and what its handlers do to it.
+Its arguments: the file of the store, and for each process what its handlers do to it. It has loaded everything and done
+nothing when it forks them, and says as JSON what became of each: exit code, end of the call, and attempts made.
 """
 
 import asyncio
@@ -12,6 +13,9 @@ import sys
 from rehydrate import Retry, SqliteCheckpointStorage, WorkflowBuilder, WorkflowContext, WorkflowExecutor, executor
 from rehydrate.errors import RunFailedError
 from tests.failure.kit import Fault
+
+#: Where a child tells.
+TOLD = 3
 
 
 def workflow(store, deed):
@@ -27,8 +31,7 @@ def workflow(store, deed):
 
     @executor(id="deadly", retry=Retry(attempts=2, delay=0))
     async def deadly(text: str, ctx: WorkflowContext) -> str:
-        sys.stderr.write(f"deadly {ctx.attempt} {ctx.effect_key}\n")
-        sys.stderr.flush()
+        os.write(TOLD, f"{ctx.attempt} {ctx.effect_key}\n".encode())
         if deed == "kill":
             os.kill(os.getpid(), signal.SIGKILL)
         if deed == "fail":
@@ -56,5 +59,21 @@ async def call(file, deed):
         return {"status": result.status.value, "outputs": result.outputs}
 
 
+def in_child(file, deed):
+    """Make the call in a forked process; return its exit code, what it said at its end, and its attempts."""
+    reads, writes = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.dup2(writes, TOLD)
+        os.write(TOLD, json.dumps(asyncio.run(call(file, deed))).encode())
+        os._exit(0)
+    os.close(writes)
+    with os.fdopen(reads) as told:
+        lines = told.read().splitlines()
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    said = json.loads(lines.pop()) if code == 0 else None
+    return {"code": code, "said": said, "attempts": [line.split() for line in lines]}
+
+
 if __name__ == "__main__":
-    json.dump(asyncio.run(call(*sys.argv[1:])), sys.stdout)
+    json.dump([in_child(sys.argv[1], deed) for deed in sys.argv[2:]], sys.stdout)
