@@ -14,7 +14,10 @@ GroupKind = Literal["edge", "fan_out", "switch", "select", "fan_in"]
 
 
 class NodePlan(msgspec.Struct):
-    """One executor. `sends` and `yields` are the numbers it draws from; `asks` and `fails` of 0 are never."""
+    """One executor. `sends` and `yields` are the numbers it draws from; `asks` and `fails` of 0 are never.
+
+    `flaky`: so many attempts at some messages fail before one succeeds.
+    """
 
     id: str
     kind: NodeKind = "worker"
@@ -23,6 +26,7 @@ class NodePlan(msgspec.Struct):
     yields: tuple[int, ...] = (0,)
     asks: int = 0
     fails: int = 0
+    flaky: int = 0
     state: tuple[tuple[str, str], ...] = ()
 
 
@@ -84,3 +88,5 @@ class FamilyPlan(msgspec.Struct):
     script: ScriptPlan
     root: str = "root"
     max_concurrency: int | None = None
+    #: Seconds between attempts, by a clock that stands still: a run found in between then waits anew.
+    delay: float = 0.0

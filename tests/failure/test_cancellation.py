@@ -382,3 +382,28 @@ def test_a_run_may_be_cancelled_again_and_again(world, store, times):
         return await workflow.run(checkpoint="latest", run_id="r", checkpoint_storage=store)
 
     assert facts(run(scenario())) == uninterrupted(2)
+
+
+@pytest.mark.parametrize("moment", ["back-off", "handler"])
+def test_a_cancelled_run_leaves_no_timer_behind(world, time, store, moment):
+    """Nothing keeps the run in memory until an attempt would have been due, or timed out."""
+    workflow = Timed(line(world, retry=Retry(delay=60), timeout=100), time, store)
+
+    async def scenario():
+        time.drive()
+        gate = world.gates["three"] = Gate()
+        world.fails["two"] = 1 if moment == "back-off" else 0
+        caller = Caller(workflow, "task")
+        caller.start(run_id="r")
+        await (saved_attempt(store) if moment == "back-off" else gate.entered.wait())
+        assert left() != []
+        await caller.cancel()
+        await caller.head(store)
+        await others()
+        return left()
+
+    def left():
+        timers = [timer for timer in asyncio.get_running_loop()._scheduled if not timer.cancelled()]
+        return [timer for timer in timers if "Crew" in repr(timer)]
+
+    assert run(scenario()) == []
