@@ -27,7 +27,7 @@ from .events import started
 from .invocation import Invocation, make_instance
 from .owner import hold
 from .state_view import ChainWrites
-from .threads import waits_for_thread
+from .threads import some_are_out, waits_for_thread
 
 Tell = Callable[[Input, BaseException | None], None]
 
@@ -104,9 +104,10 @@ class Crew:
         """Start an invocation, once the thread is back that an earlier attempt may have left behind."""
         if self._stopped:
             return
-        place = (self.around.birth, start.path, start.delivery.executor, start.delivery.activation)
-        if waits_for_thread(place, partial(self._begin_now, start)):
-            return
+        if some_are_out():
+            place = (self.around.birth, start.path, start.delivery.executor, start.delivery.activation)
+            if waits_for_thread(place, partial(self._begin_now, start)):
+                return
         loop = asyncio.get_running_loop()
         # An invocation may be begun from the task of the one before it, whose context variables are not its own.
         self._tasks[loop.create_task(self._invoke(start), context=self._context.copy())] = None

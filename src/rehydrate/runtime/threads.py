@@ -127,19 +127,21 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_POOLS.renew)
 
 
+def some_are_out() -> bool:
+    """Tell whether any thread is out with a call that was left; most often none is."""
+    return bool(_POOLS.pool.out)
+
+
 def waits_for_thread(place: Place, callback: Callback) -> bool:
     """Tell whether a thread is still out with an earlier attempt; then `callback` is called when it is back, in this
     task's event loop."""
-    pool = _POOLS.pool
-    if not pool.out:
-        return False
     loop = asyncio.get_running_loop()
 
     def back() -> None:
         if not loop.is_closed():
             loop.call_soon_threadsafe(callback)
 
-    return pool.tell_when_back(place, back)
+    return _POOLS.pool.tell_when_back(place, back)
 
 
 class ThreadCall:
