@@ -16,7 +16,7 @@ from rehydrate.model.records import AttemptRecord, Delivery, FailureRecord, Limi
 from .change import Change
 from .commands import RouteAgain, StartInvocation
 from .inputs import AttemptBroken, TurnArrived
-from .plan import Plan, invocation_name, plan_of
+from .plan import Plan, chain_key, invocation_name, plan_of
 from .steps import all_scopes, start_step
 
 #: After so many attempts lost in a row an invocation fails.
@@ -38,16 +38,19 @@ def try_again(change: Change, broken: AttemptBroken) -> None:
     """
     draft = change.draft
     plan = plan_of(change, broken.path)
-    delivery = plan.find(broken.executor, broken.activation) if plan is not None else None
-    if plan is None or delivery is None:
+    left = plan.from_here(broken.executor, broken.activation) if plan is not None else []
+    if plan is None or not left:
         return
     name = invocation_name(broken.executor, broken.activation)
     before: AttemptRecord = draft.get(broken.path, "attempt", name) or AttemptRecord(0)
     record = AttemptRecord(before.started + 1, failed=before.failed + 1, due=broken.due)
     draft.put(broken.path, "attempt", name, record)
     change.barriers = True
+    chain = plan.chains[chain_key(left[0])]
+    before_it = chain[-len(left) - 1].activation if len(chain) > len(left) else 0
+    payloads = plan.payloads(left[0])
     change.then.append(
-        StartInvocation(broken.path, plan.step.superstep, delivery, plan.payloads(delivery), due=broken.due)
+        StartInvocation(broken.path, plan.step.superstep, left[0], payloads, before=before_it, due=broken.due)
     )
 
 
@@ -61,8 +64,7 @@ def restart(change: Change, unfinished: list[str], arrived: TurnArrived) -> None
             _lift_limit(change, path, plan)
             continue
         found = _Found(arrived.now, lost_at, _clear_failures(change, path))
-        for chain in plan.chains.values():
-            _restart_chain(change, path, plan, chain, found)
+        _restart_chains(change, path, plan, found)
 
 
 def _clear_failures(change: Change, path: str) -> frozenset[str]:
@@ -96,24 +98,60 @@ def _progress(change: Change, unfinished: list[str]) -> str:
     return f"{supersteps} {finished}"
 
 
-def _restart_chain(change: Change, path: str, plan: Plan, chain: list[Delivery], found: _Found) -> None:
-    """Start the first unfinished invocation of a chain, and ask conditions again that raised."""
+def _restart_chains(change: Change, path: str, plan: Plan, found: _Found) -> None:
+    """Start what is left of every chain. Of the items of a map only so many could run as `max_concurrency` lets at
+    once: no attempt of the others was lost."""
+    items: dict[str, int] = {}
+    most = change.graph.max_concurrency
+    for (executor, trail), chain in plan.chains.items():
+        started = _is_unfinished(change, path, chain)
+        if trail and started:
+            items[executor] = items.get(executor, 0) + 1
+        waited = bool(trail) and most is not None and items.get(executor, 0) > most
+        _restart_chain(change, path, plan, chain, found, waited=waited)
+
+
+def _is_unfinished(change: Change, path: str, chain: list[Delivery]) -> bool:
+    last = invocation_name(chain[-1].executor, chain[-1].activation)
+    return all(change.draft.get(path, kind, last) is None for kind in ("done", "unrouted"))
+
+
+def _restart_chain(
+    change: Change, path: str, plan: Plan, chain: list[Delivery], found: _Found, *, waited: bool
+) -> None:
+    """Start the first unfinished invocation of a chain, and ask conditions again that raised.
+
+    `waited`: it had no slot, so no attempt of it was lost.
+    """
     draft = change.draft
     superstep = plan.step.superstep
+    before = 0
     for delivery in chain:
         name = invocation_name(delivery.executor, delivery.activation)
-        if draft.get(path, "done", name) is not None:
-            continue
         if draft.get(path, "unrouted", name) is not None:
             change.then.append(RouteAgain(path, superstep, delivery))
-            continue
-        record = _counted(draft.get(path, "attempt", name), found, failed=name in found.failed)
-        if record.lost < LOST_LIMIT:
-            draft.put(path, "attempt", name, record)
-            change.then.append(StartInvocation(path, superstep, delivery, plan.payloads(delivery), due=record.due))
-        else:
+        elif draft.get(path, "done", name) is None:
+            _restart_invocation(change, path, plan, delivery, before, found, waited=waited)
+            return
+        before = delivery.activation
+
+
+def _restart_invocation(
+    change: Change, path: str, plan: Plan, delivery: Delivery, before: int, found: _Found, *, waited: bool
+) -> None:
+    """Start an unfinished invocation, with the attempt that was found counted."""
+    draft = change.draft
+    name = invocation_name(delivery.executor, delivery.activation)
+    record: AttemptRecord | None = draft.get(path, "attempt", name)
+    if not waited or name in found.failed:
+        record = _counted(record, found, failed=name in found.failed)
+        if record.lost >= LOST_LIMIT:
             _lose(change, path, delivery, record)
-        return
+            return
+        draft.put(path, "attempt", name, record)
+    due = record.due if record is not None else None
+    payloads = plan.payloads(delivery)
+    change.then.append(StartInvocation(path, plan.step.superstep, delivery, payloads, before=before, due=due))
 
 
 def _counted(before: AttemptRecord | None, found: _Found, *, failed: bool) -> AttemptRecord:

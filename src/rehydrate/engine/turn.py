@@ -136,7 +136,7 @@ def _freed(change: Change, paths: set[str]) -> list[str]:
     draft = change.draft
     found: set[str] = set()
     for path in paths:
-        if draft.count(path, "join"):
+        if draft.count(path, "join") or draft.count(path, "map"):
             found.add(path)
         if path:
             parent, segment = slot(path)
