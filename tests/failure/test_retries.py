@@ -21,7 +21,21 @@ from rehydrate.errors import RunFailedError
 from rehydrate.model.checkpoint import key_of
 from rehydrate.model.events import AttemptFailed, InvocationFailed, InvocationStarted, OutputYielded
 from rehydrate.model.records import AttemptRecord
-from tests.failure.kit import HOUR, NOON, Fault, Timed, facts, failing, joined, line, others, path_of, step, until
+from tests.failure.kit import (
+    HOUR,
+    NOON,
+    Fault,
+    Timed,
+    facts,
+    failing,
+    joined,
+    line,
+    others,
+    passing,
+    path_of,
+    step,
+    until,
+)
 
 run = asyncio.run
 
@@ -311,6 +325,41 @@ def test_a_run_whose_scope_waits_is_not_over(world, time, anywhere):
     error = run(scenario())
     assert error.where == "breaks"
     assert world.log[-1] == "one 2"
+
+
+def test_items_of_a_map_are_tried_again_each_for_itself(world, time, anywhere):
+    """While some wait for their next attempt the others finish; the list is complete, in order, and comes once."""
+    made = []
+
+    @executor
+    async def plan(count: int) -> list[int]:
+        return list(range(count))
+
+    @executor(retry=Retry(attempts=3, delay=60, factor=1))
+    async def work(number: int, ctx: WorkflowContext[int]) -> None:
+        made.append((number, ctx.attempt))
+        ctx.send_message(number * 10)
+        if ctx.attempt <= number % 3:
+            raise Fault(str(number))
+
+    @executor
+    async def gather(numbers: list[int]) -> list[int]:
+        return numbers
+
+    graph = WorkflowBuilder("w", plan, max_concurrency=2).add_map_edge(plan, work, into=gather).build()
+
+    async def scenario():
+        time.drive()
+        running = asyncio.create_task(Timed(graph, time, anywhere).run(7))
+        await until(lambda: len(made) == 7)
+        await others()
+        assert sorted(made) == [(number, 1) for number in range(7)]
+        return await passing(time, running)
+
+    result = run(scenario())
+    assert result.outputs == [[0, 10, 20, 30, 40, 50, 60]]
+    attempts = [1, 2, 3, 1, 2, 3, 1]
+    assert sorted(made) == [(n, a) for n in range(7) for a in range(1, attempts[n] + 1)]
 
 
 # restarts --------------------------------------------------------------------------------------------------------
