@@ -1,6 +1,8 @@
 """Timeouts of attempts: of async handlers, which are cancelled, and of plain ones, whose threads cannot be stopped."""
 
 import asyncio
+import contextlib
+import gc
 import threading
 from typing import Never
 
@@ -16,7 +18,7 @@ from rehydrate import (
     executor,
     handler,
 )
-from rehydrate.errors import ClosedContextError, InvocationTimeoutError
+from rehydrate.errors import ClosedContextError, InvocationTimeoutError, RunFailedError
 from rehydrate.runtime import threads
 from tests.failure.kit import Fault, Gate, Timed, failing, line, others, passing, path_of, until
 
@@ -139,6 +141,45 @@ def test_a_handler_that_swallows_its_timeout_goes_on_unseen(world, time, store, 
     result = run(scenario())
     assert (result.status, result.outputs) == (Status.IDLE, ["second"])
     assert told == ["swallowed", "late"]
+
+
+@pytest.mark.parametrize("way", ["timeout", "cancel"])
+def test_a_handler_that_was_left_is_not_taken_by_the_collector(time, anywhere, way):
+    """It goes on unseen, and nobody is told that a task was destroyed, though nobody else knows what it awaits."""
+    told = []
+
+    @executor(timeout=5)
+    async def stubborn(text: str) -> str:
+        told.append("entered")
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            told.append("swallowed")
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.Event().wait()
+            told.append("ended")
+        return text
+
+    workflow = Timed(WorkflowBuilder("w", stubborn).build(), time, anywhere)
+
+    async def scenario():
+        time.drive()
+        stream = workflow.run("x", stream=True)
+        reading = asyncio.create_task(stream.result())
+        await until(lambda: told)
+        if way == "timeout":
+            with pytest.raises(RunFailedError):
+                await passing(time, reading)
+        else:
+            assert (await stream.cancel()).status is Status.CANCELLED
+            await asyncio.wait([reading])
+        del stream, reading
+        await others()
+        gc.collect()
+        assert told == ["entered", "swallowed"]
+
+    run(scenario())
+    assert told == ["entered", "swallowed", "ended"]
 
 
 def test_waiting_for_a_slot_does_not_count(world, time, anywhere):

@@ -118,6 +118,8 @@ class Crew:
 
     def stop(self, why: str) -> None:
         """Stop all invocations: their contexts are closed at once, whatever the handlers make of it."""
+        if self._stopped:
+            return  # a second cancellation would interrupt handlers that clean up after the first
         self._stopped = True
         self._tell = _nobody  # else crew and actor hold each other, and the run is there until the collector comes
         for timer in (*self._waiting.values(), *self._deadlines.values()):
@@ -126,6 +128,7 @@ class Crew:
         for task, invocation in list(self._tasks.items()):
             if invocation is not None:
                 invocation.leave(why)
+            hold(task)  # one that swallows this may go on for long, and nobody else has it
             task.cancel()
 
     async def _invoke(self, start: StartInvocation) -> None:

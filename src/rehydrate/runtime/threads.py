@@ -12,6 +12,8 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from typing import Final, TypeAlias
 
 #: So many plain handlers run at once in a process; further ones wait. Those that nobody waits for do not count.
@@ -135,13 +137,7 @@ def some_are_out() -> bool:
 def waits_for_thread(place: Place, callback: Callback) -> bool:
     """Tell whether a thread is still out with an earlier attempt; then `callback` is called when it is back, in this
     task's event loop."""
-    loop = asyncio.get_running_loop()
-
-    def back() -> None:
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(callback)
-
-    return _POOLS.pool.tell_when_back(place, back)
+    return _POOLS.pool.tell_when_back(place, partial(_call_in, asyncio.get_running_loop(), callback))
 
 
 class ThreadCall:
@@ -158,8 +154,8 @@ class ThreadCall:
         context = contextvars.copy_context()
 
         def call() -> None:
-            if began is not None and not loop.is_closed():
-                loop.call_soon_threadsafe(began)
+            if began is not None:
+                _call_in(loop, began)
             result: object = None
             error: BaseException | None = None
             try:
@@ -167,8 +163,7 @@ class ThreadCall:
             except BaseException as raised:  # user code; told to the task that waits for it
                 stops = isinstance(raised, StopIteration)  # which no future can hold
                 error = RuntimeError("the handler raised StopIteration") if stops else raised
-            if not loop.is_closed():
-                loop.call_soon_threadsafe(_settle, future, result, error)
+            _call_in(loop, partial(_settle, future, result, error))
 
         self._work = _Work(place, call)
         self._pool = _POOLS.pool
@@ -185,6 +180,12 @@ class ThreadCall:
     def leave(self) -> None:
         """Wait for it no more."""
         self._pool.leave(self._work)
+
+
+def _call_in(loop: asyncio.AbstractEventLoop, callback: Callback) -> None:
+    """Let an event loop call something; one that is closed has nobody left who waits for it."""
+    with suppress(RuntimeError):
+        loop.call_soon_threadsafe(callback)
 
 
 def _settle(future: asyncio.Future[object], result: object, error: BaseException | None) -> None:
