@@ -16,6 +16,7 @@ from rehydrate.codecs import checkpointable
 from rehydrate.errors import RunFailedError, StoreUnavailableError, WorkflowCheckpointException
 from rehydrate.graph.context import WorkflowContext
 from rehydrate.graph.definition import Reducer
+from rehydrate.graph.description import WorkflowDescription
 from rehydrate.graph.executor import Executor, FunctionExecutor, executor
 from rehydrate.graph.handlers import handler, response_handler
 from rehydrate.graph.policies import Retry
@@ -24,6 +25,7 @@ from rehydrate.graph.sub_workflow import WorkflowExecutor
 from rehydrate.model.checkpoint import Status
 from rehydrate.ports import CheckpointStorage
 from rehydrate.runtime.checkpoint import WorkflowCheckpoint
+from rehydrate.runtime.following import RunEvents
 from rehydrate.runtime.legacy import ExecutionContext, LegacyRequest
 from rehydrate.runtime.requests import PendingRequest, RequestAnswer
 from rehydrate.runtime.result import WorkflowRunResult
@@ -45,6 +47,7 @@ __all__ = [
     "Reducer",
     "RequestAnswer",
     "Retry",
+    "RunEvents",
     "RunFailedError",
     "RunStream",
     "Runner",
@@ -57,6 +60,7 @@ __all__ = [
     "WorkflowCheckpoint",
     "WorkflowCheckpointException",
     "WorkflowContext",
+    "WorkflowDescription",
     "WorkflowExecutor",
     "WorkflowRunResult",
     "add",
