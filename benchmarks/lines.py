@@ -14,6 +14,7 @@ from benchmarks import work
 from benchmarks.disk import growth_on_disk
 from benchmarks.floors import Plan, Read, Save, sqlite_on_loop, sqlite_with_hop, tasks_at_once, tasks_in_turn
 from benchmarks.measure import Work
+from rehydrate import Retry
 
 #: What changes in a superstep that handles one number and writes one: both, with the names that they are found by.
 _SMALL: Final = b"s" * 64
@@ -68,6 +69,9 @@ _TWO_COMMITS: Final = Floor(
     "a hop each for one read and two commits",
     sqlite_with_hop(Plan((Read(8), _STEP, _STEP), stored=(_SMALL,) * 8, opens=True)),
 )
+
+#: What a policy may cost where nothing uses it is 10 us an invocation: a quarter of a superstep.
+_WITHOUT_POLICIES: Final = (Floor("1,000 supersteps without policies", work.supersteps(1000), judged=True),)
 
 LINES: Final = (
     Line("W1", "supersteps", "1,000 supersteps", work.supersteps(1000), _in_turn(1000), seconds=0.030),
@@ -166,6 +170,22 @@ LINES: Final = (
         work.messages(1000),
         _sqlite(_STEP, Save((_SMALL * 1000,)), _STEP),
         seconds=0.200,
+    ),
+    Line(
+        "W12",
+        "retry-unused",
+        "1,000 supersteps, with a retry that nothing needs",
+        work.supersteps(1000, retry=Retry()),
+        _WITHOUT_POLICIES,
+        times=1.25,
+    ),
+    Line(
+        "W12",
+        "timeout-unused",
+        "1,000 supersteps, with a timeout that nothing needs",
+        work.supersteps(1000, timeout=60.0),
+        _WITHOUT_POLICIES,
+        times=1.25,
     ),
     Line("W14", "live-events", "1,000 live events that nobody reads", work.live_events(1000), (), seconds=0.010),
 )

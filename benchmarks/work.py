@@ -11,15 +11,15 @@ from pathlib import Path
 
 from benchmarks import workflows
 from benchmarks.measure import Stopwatch, Work
-from rehydrate import SqliteCheckpointStorage, Workflow
+from rehydrate import Retry, SqliteCheckpointStorage, Workflow
 from rehydrate.model.events import OutputYielded
 
 
-def supersteps(count: int) -> Work:
-    """Supersteps of one executor without a store."""
+def supersteps(count: int, *, retry: Retry | None = None, timeout: float | None = None) -> Work:
+    """Supersteps of one executor without a store; its policies, if it has some, are never needed."""
 
     async def work(place: Path, watch: Stopwatch) -> None:
-        flow = workflows.loop_of(workflows.Count("count"), count)
+        flow = workflows.loop_of(workflows.Count("count", retry=retry, timeout=timeout), count)
         with watch:
             result = await flow.run(count)
         assert result.outputs == [1]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rehydrate.graph.description import WorkflowDescription
     from rehydrate.graph.executor import Executor, FunctionExecutor, executor
     from rehydrate.graph.handlers import handler, response_handler
+    from rehydrate.graph.policies import Retry
     from rehydrate.graph.reducers import add, append, extend, merge
     from rehydrate.graph.sub_workflow import WorkflowExecutor
     from rehydrate.model.checkpoint import Status
@@ -52,6 +53,7 @@ __all__ = [
     "PendingRequest",
     "Reducer",
     "RequestAnswer",
+    "Retry",
     "RunEvents",
     "RunFailedError",
     "RunStream",

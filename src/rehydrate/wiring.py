@@ -20,6 +20,7 @@ from rehydrate.graph.definition import Reducer
 from rehydrate.graph.description import WorkflowDescription
 from rehydrate.graph.executor import Executor, FunctionExecutor, executor
 from rehydrate.graph.handlers import handler, response_handler
+from rehydrate.graph.policies import Retry
 from rehydrate.graph.reducers import add, append, extend, merge
 from rehydrate.graph.sub_workflow import WorkflowExecutor
 from rehydrate.model.checkpoint import Status
@@ -49,6 +50,7 @@ __all__ = [
     "PendingRequest",
     "Reducer",
     "RequestAnswer",
+    "Retry",
     "RunEvents",
     "RunFailedError",
     "RunStream",

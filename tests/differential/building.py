@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from rehydrate import (
     Case,
@@ -30,15 +31,26 @@ def build(family: FamilyPlan) -> Workflow:
             built[name] = _graph(family.graphs[name], workflow, family)
         return built[name]
 
-    return workflow(family.root)
+    root = workflow(family.root)
+    root._program = replace(root.program, clock=StoppedClock())
+    return root
+
+
+class StoppedClock:
+    """A clock that stands still, so that whatever was due later is still due later when it is found."""
+
+    def time(self) -> float:
+        return 1_800_000_000.0
 
 
 def _graph(plan: GraphPlan, child: Callable[[str], Workflow], family: FamilyPlan) -> Workflow:
     executors: dict[str, Executor] = {}
     for item in plan.nodes:
         width = plan.width(item.id)
-        is_workflow = item.kind == "workflow"
-        executors[item.id] = WorkflowExecutor(child(item.child), id=item.id) if is_workflow else node(item, width)
+        if item.kind == "workflow":
+            executors[item.id] = WorkflowExecutor(child(item.child), id=item.id)
+        else:
+            executors[item.id] = node(item, width, family.delay)
     is_root = plan.name == family.root
     builder = WorkflowBuilder(
         plan.name,

@@ -23,6 +23,7 @@ def draw(seed: int) -> FamilyPlan:
         for name in [f"level{level}"] + ([f"other{level}"] if random.random() < 0.3 else []):
             graphs[name] = _Drawing(random, name, level, _children(graphs, level + 1)).graph()
     graphs["root"] = _Drawing(random, "root", 0, _children(graphs, 1)).graph()
+    _make_flaky(seed, graphs)
     return FamilyPlan(
         seed=seed,
         graphs=graphs,
@@ -35,7 +36,16 @@ def draw(seed: int) -> FamilyPlan:
             fuel=random.choice((40, 80, 160)),
         ),
         max_concurrency=random.choice((None, None, 1, 2)),
+        delay=0.001 * (seed % 2),
     )
+
+
+def _make_flaky(seed: int, graphs: dict[str, GraphPlan]) -> None:
+    """Let some nodes fail a few times, by chance of their own, so that the graphs of a seed stay what they are."""
+    for graph in graphs.values():
+        for node in graph.nodes:
+            if node.kind != "workflow":
+                node.flaky = Random(f"{seed} {graph.name} {node.id}").choice((0,) * 12 + (1, 2))
 
 
 def _children(graphs: dict[str, GraphPlan], level: int) -> list[str]:

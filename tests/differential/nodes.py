@@ -11,13 +11,17 @@ from collections.abc import Sequence
 from random import Random
 from typing import Never
 
-from rehydrate import Executor, FunctionExecutor, WorkflowContext, executor, handler, response_handler
+from rehydrate import Executor, FunctionExecutor, Retry, WorkflowContext, executor, handler, response_handler
 from tests.differential.messages import Item, Question, mix
 from tests.differential.plans import NodePlan
 
 
 class StormError(RuntimeError):
     """A handler failed because the weather of the call is stormy."""
+
+
+class FlakyError(RuntimeError):
+    """An attempt failed; one of the next will not."""
 
 
 class Weather:
@@ -73,9 +77,10 @@ def touch_state(ctx: WorkflowContext[Never, Never], what: str, key: str, mark: i
 class Behaviour:
     """What one node does with what it was given. `width` is the number of targets behind its edges."""
 
-    def __init__(self, plan: NodePlan, width: int) -> None:
+    def __init__(self, plan: NodePlan, width: int, delay: float) -> None:
         self.plan = plan
         self.width = width
+        self.retry = Retry(plan.flaky + 1, delay, on=FlakyError) if plan.flaky else None
 
     async def work(self, ctx: WorkflowContext[Item, Item], given: Sequence[Item], seen: object = None) -> Item | None:
         """Read, write, ask, send and yield; a function node gets back what it is to return."""
@@ -85,9 +90,14 @@ class Behaviour:
         mark = mix(plan.id, [item.mark for item in given], seen, ctx.run_args)
         if plan.fails and weather.stormy and mark % plan.fails == 0:
             raise StormError(f"{plan.id} at {mark}")
+        flaky = plan.flaky if mark % 3 == 0 else 0
+        if ctx.attempt <= flaky and mark % 2:
+            raise FlakyError(f"{plan.id} at {mark}")
         for what, key in plan.state:
             mark = mix(mark, touch_state(ctx, what, key, mark))
         await weather.pass_by()
+        if ctx.attempt <= flaky:  # what it has done until here leaves no trace
+            raise FlakyError(f"{plan.id} at {mark}")
         fuel = sum(item.fuel for item in given) - 1
         if plan.asks and fuel > 0 and mark % plan.asks == 0:
             asked = 1 + mark % 2
@@ -122,7 +132,7 @@ class Planner(Executor):
     """A node that sends lists, which a map edge takes apart."""
 
     def __init__(self, behaviour: Behaviour) -> None:
-        super().__init__(behaviour.plan.id)
+        super().__init__(behaviour.plan.id, retry=behaviour.retry)
         self.behaviour = behaviour
 
     @handler
@@ -138,7 +148,7 @@ class Worker(Executor):
     """A node with outgoing edges."""
 
     def __init__(self, behaviour: Behaviour) -> None:
-        super().__init__(behaviour.plan.id)
+        super().__init__(behaviour.plan.id, retry=behaviour.retry)
         self.behaviour = behaviour
 
     @handler
@@ -158,7 +168,7 @@ class LastWorker(Executor):
     """A node without outgoing edges."""
 
     def __init__(self, behaviour: Behaviour) -> None:
-        super().__init__(behaviour.plan.id)
+        super().__init__(behaviour.plan.id, retry=behaviour.retry)
         self.behaviour = behaviour
 
     @handler
@@ -197,7 +207,7 @@ class Keeper(_Kept, Executor):
     """A node with instance state and outgoing edges."""
 
     def __init__(self, behaviour: Behaviour) -> None:
-        super().__init__(behaviour.plan.id)
+        super().__init__(behaviour.plan.id, retry=behaviour.retry)
         self.behaviour = behaviour
 
     @handler
@@ -217,7 +227,7 @@ class LastKeeper(_Kept, Executor):
     """A node with instance state and without outgoing edges."""
 
     def __init__(self, behaviour: Behaviour) -> None:
-        super().__init__(behaviour.plan.id)
+        super().__init__(behaviour.plan.id, retry=behaviour.retry)
         self.behaviour = behaviour
 
     @handler
@@ -236,16 +246,16 @@ class LastKeeper(_Kept, Executor):
 def function_node(behaviour: Behaviour) -> FunctionExecutor[..., object]:
     """A function as a node: what it returns is sent on, or yielded where no edge leads on."""
 
-    @executor(id=behaviour.plan.id)
+    @executor(id=behaviour.plan.id, retry=behaviour.retry)
     async def run(item: Item, ctx: WorkflowContext[Never, Never]) -> Item | None:
         return await behaviour.work(ctx, [item])
 
     return run
 
 
-def node(plan: NodePlan, width: int) -> Executor:
+def node(plan: NodePlan, width: int, delay: float) -> Executor:
     """Make the executor of a plan that is no sub-workflow."""
-    behaviour = Behaviour(plan, width)
+    behaviour = Behaviour(plan, width, delay)
     if plan.kind == "function":
         return function_node(behaviour)
     if plan.kind == "planner":

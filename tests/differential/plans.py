@@ -16,7 +16,8 @@ GroupKind = Literal["edge", "fan_out", "switch", "select", "fan_in", "map"]
 class NodePlan(msgspec.Struct):
     """One executor. `sends` and `yields` are the numbers it draws from; `asks` and `fails` of 0 are never.
 
-    A planner sends one list, and `sends` are its lengths.
+    `flaky`: so many attempts at some messages fail before one succeeds. A planner sends one list, and `sends` are its
+    lengths.
     """
 
     id: str
@@ -26,6 +27,7 @@ class NodePlan(msgspec.Struct):
     yields: tuple[int, ...] = (0,)
     asks: int = 0
     fails: int = 0
+    flaky: int = 0
     state: tuple[tuple[str, str], ...] = ()
 
 
@@ -92,3 +94,5 @@ class FamilyPlan(msgspec.Struct):
     script: ScriptPlan
     root: str = "root"
     max_concurrency: int | None = None
+    #: Seconds between attempts, by a clock that stands still: a run found in between then waits anew.
+    delay: float = 0.0

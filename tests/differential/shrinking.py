@@ -106,6 +106,7 @@ def _simpler_nodes(node: NodePlan) -> Iterator[NodePlan]:
         {"kind": "worker", "child": ""},
         {"asks": 0},
         {"fails": 0},
+        {"flaky": 0},
         {"state": ()},
         {"state": node.state[1:]},
         {"sends": (1,)},

@@ -131,6 +131,9 @@ def _seen_in_records(checkpoint: WorkflowCheckpoint) -> set[str]:
     for path, kind in run.tables:
         depth = depth_of(path) if path != ABOVE_ROOT else 0
         seen |= {kind, f"{kind} at depth {depth}"}
+        if kind == "attempt":
+            records = run.table(path, kind).values()
+            seen |= {f"attempts that failed {record.failed} times" for record in records if record.due is not None}
         segments = [segment for segment in run.table(path, "scope") if segment]
         stepping = run.table(path, "step").keys()
         for number in Counter(scope_of(segment)[0] for segment in segments).values():
@@ -161,6 +164,8 @@ def test_the_random_graphs_contain_everything_that_can_go_wrong() -> None:
     wanted |= {f"join at depth {depth}" for depth in range(DEEPEST)}
     wanted |= {f"map at depth {depth}" for depth in range(DEEPEST)}
     wanted |= {f"outbox at depth {depth}" for depth in range(1, DEEPEST + 1)}
+    wanted |= {f"attempt at depth {depth}" for depth in range(DEEPEST)}
+    wanted |= {"attempts that failed 1 times", "attempts that failed 2 times"}
     wanted |= {"overlapping scopes", "some scopes wait while others run"}
     wanted |= {"IDLE", "IDLE_WITH_PENDING_REQUESTS", "FAILED", "LIMIT_REACHED"}
     wanted |= {"MessageDropped", "RequestsCancelled", "WorkDiscarded", "ScopeEnded", "OutputYielded"}

@@ -13,9 +13,17 @@ import msgspec
 
 from rehydrate.codecs.records import decode_record, encode_record
 from rehydrate.engine.commands import Commit, EndRun, MergeState, Publish, RouteAgain, StartInvocation
-from rehydrate.engine.inputs import Answer, Input, InvocationBroken, InvocationFinished, StateMerged, TurnArrived
+from rehydrate.engine.inputs import (
+    Answer,
+    AttemptBroken,
+    Input,
+    InvocationBroken,
+    InvocationFinished,
+    StateMerged,
+    TurnArrived,
+)
 from rehydrate.engine.invariants import check_run
-from rehydrate.engine.reading import open_requests
+from rehydrate.engine.reading import attempts, open_requests
 from rehydrate.engine.run import COUNTED, Run
 from rehydrate.engine.transition import Step, transition
 from rehydrate.graph.definition import Definition
@@ -27,6 +35,8 @@ from rehydrate.model.records import DoneRecord, Key, RunRecord
 from rehydrate.model.sealed import Items, Listed, Payload, Sealed
 
 Records = list[tuple[Key, bytes]]
+#: The time of every call.
+NOW = 1000.0
 
 
 def mix(*parts: object) -> int:
@@ -65,7 +75,10 @@ def reloaded(records: Records, random: Random | None = None) -> Run:
 
 
 class Hands:
-    """What handlers, conditions and reducers do. `stormy`: some handlers and conditions raise."""
+    """What handlers, conditions and reducers do: some handlers fail once or twice and are tried again.
+
+    `stormy`: some handlers and conditions raise.
+    """
 
     def __init__(self, graph: Definition, *, stormy: bool = False) -> None:
         self.graph = graph
@@ -84,6 +97,10 @@ class Hands:
         given = [pair for payload in start.payloads for pair in marks_of(payload)]
         seen = [encode_record(record) for record in (run.get(start.path, "state", "sum"),) if record]
         mark = mix(delivery.executor, given, seen)
+        failed = attempts(run, start.path, delivery.executor, delivery.activation).failed
+        if failed < (mark >> 3) % 7 - 4:
+            failure, due = Failure("handler", "FlakyError", str(mark)), NOW + mark % 3 - 1
+            return AttemptBroken(start.path, delivery.executor, delivery.activation, failure, due)
         if self.stormy and mark % 9 == 0:
             failure = Failure("handler", "StormError", str(mark))
             return InvocationBroken(start.path, delivery.executor, delivery.activation, failure)
@@ -241,13 +258,13 @@ def first_turn(fuel: int) -> TurnArrived:
 
 def answering(driver: Driver) -> TurnArrived:
     """A turn that answers everything."""
-    return TurnArrived(answers=driver.answers(), base="before", digest="answers")
+    return TurnArrived(answers=driver.answers(), base="before", digest="answers", now=NOW)
 
 
 def continuing(*, interrupted: bool, limit_anew: bool = False) -> TurnArrived:
     """A call without new input."""
     return TurnArrived(
-        base="before", digest="continue", continuation=True, interrupted=interrupted, limit_anew=limit_anew
+        base="before", digest="continue", continuation=True, interrupted=interrupted, limit_anew=limit_anew, now=NOW
     )
 
 

@@ -29,7 +29,7 @@ class StartInvocation(msgspec.Struct, frozen=True, gc=False):
     """Let an executor handle a message: `payloads` are the message, or an answer and the request's data.
 
     `alone`: it is the only one of its chain in this superstep. `before`: the activation that was handled before it in
-    its chain, 0 for none.
+    its chain, 0 for none. `due`: not before this time, in seconds since the epoch.
     """
 
     path: str
@@ -38,6 +38,7 @@ class StartInvocation(msgspec.Struct, frozen=True, gc=False):
     payloads: tuple[Payload, ...]
     alone: bool = False
     before: int = 0
+    due: float | None = None
 
 
 class RouteAgain(msgspec.Struct, frozen=True, gc=False):

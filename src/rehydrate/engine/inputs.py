@@ -28,8 +28,8 @@ class TurnArrived(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     `new_run` and `signature` are given for a run that has no records yet. `continuation`: neither message nor answers;
     with `same` it is the turn's own call made again.
     `interrupted`: the turn that was found never gave its outputs to a call; `handed_on`: its process had stopped it so.
-    `limit_anew`: the limit of the turn that was found had been reached.
-    `pending_given`: `on_pending` stood in the call.
+    `limit_anew`: the limit of the turn that was found had been reached. `pending_given`: `on_pending` stood in the
+    call. `now`: seconds since the epoch; what is due after it has been waiting.
     """
 
     message: Sealed | None = None
@@ -48,6 +48,7 @@ class TurnArrived(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     limit_anew: bool = False
     new_run: RunRecord | None = None
     signature: str = ""
+    now: float = 0.0
 
 
 class InvocationFinished(msgspec.Struct, frozen=True, gc=False):
@@ -59,6 +60,16 @@ class InvocationFinished(msgspec.Struct, frozen=True, gc=False):
     effects: tuple[Effect, ...]
     instance: Sealed | None = None
     failure: Failure | None = None
+
+
+class AttemptBroken(msgspec.Struct, frozen=True, gc=False):
+    """A handler failed and is to be tried again from `due` on, in seconds since the epoch."""
+
+    path: str
+    executor: str
+    activation: int
+    failure: Failure
+    due: float
 
 
 class InvocationBroken(msgspec.Struct, frozen=True, gc=False):
@@ -96,5 +107,12 @@ class CancelAsked(msgspec.Struct, frozen=True, gc=False):
 
 
 Input: TypeAlias = (
-    TurnArrived | InvocationFinished | InvocationBroken | StateMerged | MergeBroken | AnswersArrived | CancelAsked
+    TurnArrived
+    | InvocationFinished
+    | AttemptBroken
+    | InvocationBroken
+    | StateMerged
+    | MergeBroken
+    | AnswersArrived
+    | CancelAsked
 )

@@ -72,7 +72,7 @@ def _check_scope(run: Run, path: str) -> list[str]:
     if step is None:
         found += [
             f"I8: a scope at rest has no {kind!r} records ({where})"
-            for kind in ("done", "unrouted", "failure", "inbox", "limit")
+            for kind in ("done", "unrouted", "failure", "attempt", "inbox", "limit")
             if run.table(path, kind)
         ]
         if run.table(path, "step"):
@@ -111,6 +111,11 @@ def _check_step(run: Run, path: str, step: StepRecord, scope: ScopeRecord, where
         for name, record in run.table(path, kind).items():
             if name not in known or not isinstance(record, DoneRecord):
                 found.append(f"I12: a finished invocation is one of the superstep ({where}: {name!r})")
+    found += [
+        f"I17: attempts are counted of an unfinished invocation ({where}: {name!r})"
+        for name in run.table(path, "attempt")
+        if name not in known or name in run.table(path, "done")
+    ]
     found += [
         f"I13: a delivery has its payload ({where}: {delivery.executor!r})"
         for delivery in step.deliveries

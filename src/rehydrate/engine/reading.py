@@ -13,7 +13,7 @@ from rehydrate.ids import join_slot, order_key, outer_id, scope_of
 from rehydrate.model.checkpoint import Status
 from rehydrate.model.effects import Failure
 from rehydrate.model.events import OutputYielded, RequestOpened
-from rehydrate.model.records import FailureRecord, OutputRecord, RequestRecord, StepRecord
+from rehydrate.model.records import AttemptRecord, FailureRecord, OutputRecord, RequestRecord, StepRecord
 
 from .change import Change
 from .plan import Plan, invocation_name, plan_of, step_key
@@ -103,6 +103,12 @@ def next_executors(run: Run) -> list[str]:
             if name not in done and (delivery.executor, delivery.activation) not in started:
                 found.add(f"{path}/{delivery.executor}" if path else delivery.executor)
     return sorted(found)
+
+
+def attempts(run: Run, path: str, executor: str, activation: int) -> AttemptRecord:
+    """Return what is recorded of the earlier attempts of an unfinished invocation."""
+    record = run.get(path, "attempt", invocation_name(executor, activation))
+    return record if isinstance(record, AttemptRecord) else AttemptRecord(0)
 
 
 def failures(records: Run | Draft, graph: Definition, paths: Iterable[str]) -> list[FailedPlace]:

@@ -1,12 +1,12 @@
-"""Unfinished supersteps of a run that is taken up again: what is finished stays, the rest starts anew.
+"""What is tried again: attempts that failed within their budget, and unfinished supersteps of a run that is taken up.
 
-Failures are cleared, since a call that goes on asks for another try; invocations that five processes in a row did not
-survive fail for good instead.
+At a restart failures are cleared, since a call that goes on asks for another try, with a new budget; what waited for
+its next attempt waits on; invocations that five processes in a row did not survive fail for good.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -15,12 +15,43 @@ from rehydrate.model.records import AttemptRecord, Delivery, FailureRecord, Limi
 
 from .change import Change
 from .commands import RouteAgain, StartInvocation
-from .inputs import TurnArrived
-from .plan import Plan, invocation_name, plan_of
+from .inputs import AttemptBroken, TurnArrived
+from .plan import Plan, chain_key, invocation_name, plan_of
 from .steps import all_scopes, start_step
 
 #: After so many attempts lost in a row an invocation fails.
 LOST_LIMIT: Final = 5
+
+
+class _Found(NamedTuple):
+    """How unfinished work was found: the time, how far the run was if its process was lost, and what had failed."""
+
+    now: float
+    lost_at: str | None
+    failed: frozenset[str]
+
+
+def try_again(change: Change, broken: AttemptBroken) -> None:
+    """Record a failed attempt and start the next one, not before it is due.
+
+    It is saved at once, so that a process that takes the run up in between finds the time.
+    """
+    draft = change.draft
+    plan = plan_of(change, broken.path)
+    left = plan.from_here(broken.executor, broken.activation) if plan is not None else []
+    if plan is None or not left:
+        return
+    name = invocation_name(broken.executor, broken.activation)
+    before: AttemptRecord = draft.get(broken.path, "attempt", name) or AttemptRecord(0)
+    record = AttemptRecord(before.started + 1, failed=before.failed + 1, due=broken.due)
+    draft.put(broken.path, "attempt", name, record)
+    change.barriers = True
+    chain = plan.chains[chain_key(left[0])]
+    before_it = chain[-len(left) - 1].activation if len(chain) > len(left) else 0
+    payloads = plan.payloads(left[0])
+    change.then.append(
+        StartInvocation(broken.path, plan.step.superstep, left[0], payloads, before=before_it, due=broken.due)
+    )
 
 
 def restart(change: Change, unfinished: list[str], arrived: TurnArrived) -> None:
@@ -32,15 +63,16 @@ def restart(change: Change, unfinished: list[str], arrived: TurnArrived) -> None
         if change.draft.get(path, "limit", "") is not None:
             _lift_limit(change, path, plan)
             continue
-        _clear_failures(change, path)
-        _restart_chains(change, path, plan, lost_at)
+        found = _Found(arrived.now, lost_at, _clear_failures(change, path))
+        _restart_chains(change, path, plan, found)
 
 
-def _clear_failures(change: Change, path: str) -> None:
+def _clear_failures(change: Change, path: str) -> frozenset[str]:
     """Give what failed another try; joins that wait for each other need something from outside first."""
-    for name, record in change.draft.items(path, "failure"):
-        if record.failure.kind != "deadlock":
-            change.draft.remove(path, "failure", name)
+    cleared = [name for name, record in change.draft.items(path, "failure") if record.failure.kind != "deadlock"]
+    for name in cleared:
+        change.draft.remove(path, "failure", name)
+    return frozenset(cleared)
 
 
 def _lift_limit(change: Change, path: str, plan: Plan) -> None:
@@ -66,7 +98,7 @@ def _progress(change: Change, unfinished: list[str]) -> str:
     return f"{supersteps} {finished}"
 
 
-def _restart_chains(change: Change, path: str, plan: Plan, lost_at: str | None) -> None:
+def _restart_chains(change: Change, path: str, plan: Plan, found: _Found) -> None:
     """Start what is left of every chain. Of the items of a map only so many could run as `max_concurrency` lets at
     once: no attempt of the others was lost."""
     items: dict[str, int] = {}
@@ -75,10 +107,8 @@ def _restart_chains(change: Change, path: str, plan: Plan, lost_at: str | None) 
         started = _is_unfinished(change, path, chain)
         if trail and started:
             items[executor] = items.get(executor, 0) + 1
-        if trail and most is not None and items.get(executor, 0) > most:
-            _restart_chain(change, path, plan, chain, None, waited=True)
-        else:
-            _restart_chain(change, path, plan, chain, lost_at)
+        waited = bool(trail) and most is not None and items.get(executor, 0) > most
+        _restart_chain(change, path, plan, chain, found, waited=waited)
 
 
 def _is_unfinished(change: Change, path: str, chain: list[Delivery]) -> bool:
@@ -87,11 +117,11 @@ def _is_unfinished(change: Change, path: str, chain: list[Delivery]) -> bool:
 
 
 def _restart_chain(
-    change: Change, path: str, plan: Plan, chain: list[Delivery], lost_at: str | None, *, waited: bool = False
+    change: Change, path: str, plan: Plan, chain: list[Delivery], found: _Found, *, waited: bool
 ) -> None:
     """Start the first unfinished invocation of a chain, and ask conditions again that raised.
 
-    `lost_at`: its attempt ended with its process, when the run was so far. `waited`: there was no attempt.
+    `waited`: it had no slot, so no attempt of it was lost.
     """
     draft = change.draft
     superstep = plan.step.superstep
@@ -101,27 +131,50 @@ def _restart_chain(
         if draft.get(path, "unrouted", name) is not None:
             change.then.append(RouteAgain(path, superstep, delivery))
         elif draft.get(path, "done", name) is None:
-            if waited or _count_attempt(change, path, delivery, lost_at):
-                payloads = plan.payloads(delivery)
-                change.then.append(StartInvocation(path, superstep, delivery, payloads, before=before))
+            _restart_invocation(change, path, plan, delivery, before, found, waited=waited)
             return
         before = delivery.activation
 
 
-def _count_attempt(change: Change, path: str, delivery: Delivery, lost_at: str | None) -> bool:
-    """Count an attempt that was found unfinished; `False` where its process was lost once too often."""
+def _restart_invocation(
+    change: Change, path: str, plan: Plan, delivery: Delivery, before: int, found: _Found, *, waited: bool
+) -> None:
+    """Start an unfinished invocation, with the attempt that was found counted."""
+    draft = change.draft
     name = invocation_name(delivery.executor, delivery.activation)
-    before: AttemptRecord | None = change.draft.get(path, "attempt", name)
+    record: AttemptRecord | None = draft.get(path, "attempt", name)
+    if not waited or name in found.failed:
+        record = _counted(record, found, failed=name in found.failed)
+        if record.lost >= LOST_LIMIT:
+            _lose(change, path, delivery, record)
+            return
+        draft.put(path, "attempt", name, record)
+    due = record.due if record is not None else None
+    payloads = plan.payloads(delivery)
+    change.then.append(StartInvocation(path, plan.step.superstep, delivery, payloads, before=before, due=due))
+
+
+def _counted(before: AttemptRecord | None, found: _Found, *, failed: bool) -> AttemptRecord:
+    """Return the record of an unfinished invocation with the attempt that was found counted, if there was one.
+
+    One that was due already may have begun, so it counts.
+    """
+    if before is None:
+        before = AttemptRecord(0)
+    if failed:
+        return AttemptRecord(before.started + 1)
+    if before.due is not None and before.due > found.now:
+        return before
     lost = 0
-    if lost_at is not None:
-        lost = 1 + (before.lost if before is not None and before.progress == lost_at else 0)
-    started = 1 + (before.started if before is not None else 0)
-    if lost < LOST_LIMIT:
-        change.draft.put(path, "attempt", name, AttemptRecord(started, lost, lost_at or ""))
-        return True
-    change.draft.put(path, "attempt", name, AttemptRecord(started - 1, 0, ""))
-    failure = Failure(
-        "lost", "LostAttempts", f"each of {lost} attempts in a row was lost with its process, or taken over"
-    )
+    if found.lost_at is not None:
+        lost = 1 + (before.lost if before.progress == found.lost_at else 0)
+    return AttemptRecord(before.started + 1, lost, found.lost_at or "", before.failed)
+
+
+def _lose(change: Change, path: str, delivery: Delivery, record: AttemptRecord) -> None:
+    """Let an invocation fail for good whose attempts were lost once too often; a call that goes on tries anew."""
+    name = invocation_name(delivery.executor, delivery.activation)
+    change.draft.put(path, "attempt", name, AttemptRecord(record.started - 1))
+    text = f"each of {record.lost} attempts in a row was lost with its process, or taken over"
+    failure = Failure("lost", "LostAttempts", text)
     change.draft.put(path, "failure", name, FailureRecord(failure, delivery.executor, delivery.activation))
-    return False

@@ -23,6 +23,7 @@ from .change import Change
 from .commands import Command, EndRun, StartInvocation
 from .inputs import (
     AnswersArrived,
+    AttemptBroken,
     CancelAsked,
     Input,
     InvocationBroken,
@@ -33,6 +34,7 @@ from .inputs import (
 )
 from .plan import invocation_name, plan_of
 from .reading import busy, failures, resting_status
+from .restart import try_again
 from .run import OwnDelta, Run
 from .steps import Arrival, all_scopes
 from .turn import begin_turn, in_order, take_answer, wake
@@ -74,6 +76,8 @@ def _take(change: Change, item: Input, touched: set[str], merged: dict[str, dict
         case InvocationFinished():
             _finished(change, item)
             touched.add(item.path)
+        case AttemptBroken():
+            try_again(change, item)
         case InvocationBroken():
             _broken(change, item)
         case TurnArrived():

@@ -34,7 +34,7 @@ from .codec import (
     UnknownZoneError,
     UnresolvedTypeError,
 )
-from .definition import ExecutorDefinitionError, FrozenExecutorError, IdError, WorkflowBuildError
+from .definition import ExecutorDefinitionError, FrozenExecutorError, IdError, PolicyError, WorkflowBuildError
 from .draining import DrainingError, RunDrainedError
 from .restore import (
     CheckpointCorruptError,
@@ -49,6 +49,7 @@ from .restore import (
 from .run import (
     ClosedContextError,
     EffectError,
+    InvocationTimeoutError,
     JoinDeadlockError,
     NoHandlerError,
     PredicateError,
@@ -83,6 +84,7 @@ __all__ = [
     "IdError",
     "IdempotencyKeyError",
     "InconsistentRunError",
+    "InvocationTimeoutError",
     "JoinDeadlockError",
     "MarkError",
     "MessageTypeError",
@@ -91,6 +93,7 @@ __all__ = [
     "NoStoreError",
     "NotStorableError",
     "PendingRequestsError",
+    "PolicyError",
     "PredicateError",
     "ReducerError",
     "RehydrateError",

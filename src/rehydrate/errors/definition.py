@@ -100,6 +100,23 @@ class FrozenExecutorError(DefinitionError):
 
 
 @dataclass(eq=False, repr=False)
+class PolicyError(DefinitionError, ValueError):
+    """A policy of an executor (`retry=`, `timeout=`) has a value that makes no sense."""
+
+    code: ClassVar[str] = "policy"
+    what: str
+    fix: str
+
+    def text(self) -> str:
+        """Name the value."""
+        return f"{self.what} is not allowed."
+
+    def action(self) -> str:
+        """Say what to do next."""
+        return self.fix
+
+
+@dataclass(eq=False, repr=False)
 class IdError(DefinitionError, ValueError):
     """A name or id has a form that is not allowed."""
 

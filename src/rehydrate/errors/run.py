@@ -67,6 +67,23 @@ class ClosedContextError(EffectError):
 
 
 @dataclass(eq=False, repr=False)
+class InvocationTimeoutError(RunError, TimeoutError):
+    """A handler took longer than the `timeout=` of its executor; `seconds` is what it had."""
+
+    code: ClassVar[str] = "invocation-timeout"
+    where: str
+    seconds: float
+
+    def text(self) -> str:
+        """Name the executor and its time."""
+        return f"a handler of {self.where} did not end within {self.seconds:g} seconds."
+
+    def action(self) -> str:
+        """Say what to do next."""
+        return "The attempt left no trace: continue the run, or give the executor a longer timeout= or a retry=."
+
+
+@dataclass(eq=False, repr=False)
 class NoHandlerError(RunError):
     """No handler of the executor fits the message that reached it."""
 

@@ -74,7 +74,7 @@ class WorkflowContext(Protocol[Sent_contra, Yielded_contra]):
 
     @property
     def attempt(self) -> int:
-        """Number of this attempt, from 1; one that a crash ended counts."""
+        """Number of this attempt, from 1; those that failed, were cancelled or ended with their process count."""
         ...
 
     @property

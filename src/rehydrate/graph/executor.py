@@ -17,6 +17,7 @@ from rehydrate.graph.annotations import UNSET
 from rehydrate.graph.dispatch import HandlerTable
 from rehydrate.graph.handlers import Declaration, HandlerSpec, ResponseHandlerSpec, with_names
 from rehydrate.graph.hints import Hint
+from rehydrate.graph.policies import AttemptPolicy, Retry, attempt_policy
 from rehydrate.graph.specs import specs_of_class, specs_of_function
 from rehydrate.ids import check_id
 
@@ -33,10 +34,12 @@ class Executor:
 
     Attributes are for what all runs share (clients, settings): after `build()` assigning one raises
     `FrozenExecutorError`. A subclass with state of its own overrides both checkpoint hooks: it gets an instance per
-    scope.
+    scope. `retry` and `timeout` (seconds that one attempt may last) are policies; raises `PolicyError` for wrong ones.
     """
 
     id: str
+    #: How often attempts are made and how long they may last; `None`: once, and for ever.
+    attempt_policy: AttemptPolicy | None = None
     _class_table: ClassVar[HandlerTable | None] = None
     _has_hooks: ClassVar[bool] = False
 
@@ -53,9 +56,11 @@ class Executor:
             vars(self)["_made_with"] = args, kwargs
             return self
 
-    def __init__(self, id: str | None = None) -> None:
+    def __init__(self, id: str | None = None, *, retry: Retry | None = None, timeout: float | None = None) -> None:
         if id is not None:
             self.id = check_id(id, "executor id")
+        if retry is not None or timeout is not None:
+            self.attempt_policy = attempt_policy(self.id, retry, timeout)
 
     def __setattr__(self, name: str, value: object) -> None:
         self._refuse_when_frozen(name)
@@ -145,9 +150,17 @@ class Executor:
 class FunctionExecutor(Executor, Generic[Parameters, Result]):
     """A function as a node; calling it calls the function."""
 
-    def __init__(self, function: Callable[Parameters, Result], declaration: Declaration, id: str | None = None) -> None:
+    def __init__(
+        self,
+        function: Callable[Parameters, Result],
+        declaration: Declaration,
+        id: str | None = None,
+        *,
+        retry: Retry | None = None,
+        timeout: float | None = None,
+    ) -> None:
         name = function.__name__
-        super().__init__(name if id is None else id)
+        super().__init__(name if id is None else id, retry=retry, timeout=timeout)
         self.function = function
         self._own_table = HandlerTable(name, specs_of_function(function, declaration))
 
@@ -173,6 +186,8 @@ def executor(
     sends: Hint = UNSET,
     yields: Hint = UNSET,
     returns: Hint = UNSET,
+    retry: Retry | None = None,
+    timeout: float | None = None,
 ) -> Callable[[Callable[Parameters, Result]], FunctionExecutor[Parameters, Result]]: ...
 
 
@@ -185,6 +200,8 @@ def executor(
     sends: Hint = UNSET,
     yields: Hint = UNSET,
     returns: Hint = UNSET,
+    retry: Retry | None = None,
+    timeout: float | None = None,
 ) -> (
     FunctionExecutor[Parameters, Result]
     | Callable[[Callable[Parameters, Result]], FunctionExecutor[Parameters, Result]]
@@ -192,7 +209,8 @@ def executor(
     """Make a function `(message)` or `(message, ctx)` an executor; its id is the function's name unless given.
 
     What it returns is sent on, or yielded where it has no outgoing edge; `None` is nothing. The types are for where
-    annotations cannot say them. Raises `ExecutorDefinitionError` on anything but a plain function.
+    annotations cannot say them; `retry` and `timeout` (seconds of an attempt) are policies. Raises
+    `ExecutorDefinitionError` on anything but a plain function, and `PolicyError`.
     """
     declaration = Declaration("executor", (("message", message),), sends, yields, returns)
     current = inspect.currentframe()
@@ -204,7 +222,7 @@ def executor(
             raise ExecutorDefinitionError(
                 id or repr(plain), "@executor was put on something that is not a plain function", "Put it on a `def`."
             )
-        return FunctionExecutor(function, with_names(declaration, function, frame), id)
+        return FunctionExecutor(function, with_names(declaration, function, frame), id, retry=retry, timeout=timeout)
 
     return make if function is None else make(function)
 

@@ -42,10 +42,10 @@ class WorkflowExecutor(Executor):
     """Runs a workflow as a node: each message that it receives starts a scope of its own.
 
     It takes what the workflow's start executor takes and sends what the workflow yields. The id is the workflow's name
-    unless given. Raises `ExecutorDefinitionError` for something that is not a built workflow.
+    unless given. Raises `ExecutorDefinitionError` for something that is not a built workflow, and for `retry`.
     """
 
-    def __init__(self, workflow: HasDefinition, id: str | None = None) -> None:
+    def __init__(self, workflow: HasDefinition, id: str | None = None, *, retry: None = None) -> None:
         definition = cast("object", getattr(workflow, "definition", None))
         if not isinstance(definition, Definition):
             raise ExecutorDefinitionError(
@@ -54,6 +54,12 @@ class WorkflowExecutor(Executor):
                 "Pass what WorkflowBuilder.build() returned.",
             )
         super().__init__(definition.name if id is None else id)
+        if cast("object", retry) is not None:
+            raise ExecutorDefinitionError(
+                self.id,
+                "a sub-workflow has no retry= of its own: what failed in it is tried again where it failed",
+                "Give retry= to executors of the inner workflow.",
+            )
         self.workflow = workflow
         self.definition = definition
 

@@ -105,6 +105,14 @@ class InvocationStarted(EventBase, frozen=True, kw_only=True, gc=False):
     """An executor begins to handle a message (live)."""
 
 
+class AttemptFailed(EventBase, frozen=True, kw_only=True, gc=False):
+    """An attempt failed (live). `again` is in how many seconds the next one may start; `None`: there is none."""
+
+    attempt: int
+    failure: Failure
+    again: float | None
+
+
 class Emitted(EventBase, frozen=True, kw_only=True, gc=False):
     """Progress that a handler told with `ctx.emit` (live)."""
 
@@ -123,6 +131,6 @@ CommittedEvent: TypeAlias = (
     | RequestsKept | RequestsCancelled | WorkDiscarded | MessageDropped | InvocationFailed | StatusChanged
 )  # fmt: skip
 #: Told at once, and never kept.
-LiveEvent: TypeAlias = InvocationStarted | Emitted | EventsDropped
+LiveEvent: TypeAlias = InvocationStarted | AttemptFailed | Emitted | EventsDropped
 
 Event: TypeAlias = CommittedEvent | LiveEvent

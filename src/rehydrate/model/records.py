@@ -145,15 +145,18 @@ class FailureRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forb
 
 
 class AttemptRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
-    """Attempts of an invocation that were found unfinished at a restore.
+    """Attempts of an unfinished invocation that failed, or that were found unfinished at a restore.
 
     `started` counts them all; `lost` those in a row that ended with their process while nothing in the run finished,
-    for which `progress` tells how far the run was.
+    for which `progress` tells how far the run was; `failed` those that used its retry budget. `due` is when the next
+    one may start, in seconds since the epoch, after one that failed.
     """
 
     started: int
-    lost: int
-    progress: str
+    lost: int = 0
+    progress: str = ""
+    failed: int = 0
+    due: float | None = None
 
 
 class RequestRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):

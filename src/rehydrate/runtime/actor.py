@@ -47,7 +47,7 @@ class Actor(LiveTurn):
         max_concurrency: int | None,
     ) -> None:
         self.around = around
-        super().__init__(around.run, saver, channel, Crew(around, self._arrived, max_concurrency))
+        super().__init__(around.run, saver, channel, Crew(around, self._arrived, ledger.clock, max_concurrency))
         self.graph = around.outlets.graph_at("")
         self.ledger = ledger
         self.each_step = saver is not None and durability == "superstep"

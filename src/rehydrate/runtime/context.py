@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Mapping
 from typing import Any, cast
 
 from rehydrate.codecs import ValueCodec, type_name
+from rehydrate.engine import reading
 from rehydrate.engine.commands import StartInvocation
 from rehydrate.engine.run import Run
 from rehydrate.errors import ClosedContextError, EffectError, NotStorableError, SendTypeError
@@ -20,7 +21,7 @@ from rehydrate.graph.hints import describe, matches
 from rehydrate.ids import check_key, outer_id
 from rehydrate.model.effects import Ask, Effect, Output, Route, Routes, Send, SetState, UpdateState
 from rehydrate.model.events import Emitted, Event
-from rehydrate.model.records import AttemptRecord, TurnRecord
+from rehydrate.model.records import TurnRecord
 from rehydrate.model.sealed import Items, Listed, Sealed
 
 from .events import Channel
@@ -72,8 +73,8 @@ class InvocationContext(WorkflowContext[Any, Any]):
     """See `WorkflowContext`; `sends` and `yields` are what the handler declared."""
 
     __slots__ = (
-        "_around", "_asked", "_chain", "_closed", "_graph", "_outlet", "_own", "_start", "_where", "effects",
-        "executor", "messages", "sends", "undecided", "yields",
+        "_around", "_asked", "_attempt", "_chain", "_closed", "_graph", "_outlet", "_own", "_start", "_where",
+        "effects", "executor", "messages", "sends", "undecided", "yields",
     )  # fmt: skip
 
     def __init__(
@@ -92,6 +93,8 @@ class InvocationContext(WorkflowContext[Any, Any]):
         self._chain = chain
         self._own: ChainWrites | None = None
         self._asked = 0
+        #: Known once the handler was left.
+        self._attempt = 0
         self._closed = ""
         self.executor = executor
         self.sends, self.yields = declared
@@ -103,6 +106,11 @@ class InvocationContext(WorkflowContext[Any, Any]):
 
     def close(self, why: str) -> None:
         """End the invocation: every call from now on raises and nothing more is recorded."""
+        self._closed = why
+
+    def leave(self, why: str) -> None:
+        """End an invocation whose handler may go on, unseen: to it, this stays the attempt that it was."""
+        self._attempt = self.attempt
         self._closed = why
 
     @property
@@ -133,9 +141,10 @@ class InvocationContext(WorkflowContext[Any, Any]):
     @property
     def attempt(self) -> int:
         """The number of this attempt, from 1."""
+        if self._attempt:
+            return self._attempt
         delivery = self._start.delivery
-        record = self._around.run.get(self.path, "attempt", f"{delivery.executor}#{delivery.activation}")
-        return 1 + (record.started if isinstance(record, AttemptRecord) else 0)
+        return 1 + reading.attempts(self._around.run, self.path, delivery.executor, delivery.activation).started
 
     @property
     def effect_key(self) -> str:

@@ -1,4 +1,4 @@
-"""The invocations that run now: their tasks, the instances of executors, and what chains have written.
+"""The invocations that run now, or wait for their next attempt: their tasks, instances, and what chains have written.
 
 All of it can be made again from the records. It tells the actor what finished or broke and decides nothing.
 """
@@ -8,21 +8,27 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from contextvars import copy_context
+from functools import partial
 from typing import Final, cast
 
 from rehydrate.engine.commands import StartInvocation
 from rehydrate.engine.inputs import Input, InvocationFinished
 from rehydrate.engine.plan import ChainKey, chain_key, invocation_name, step_key
+from rehydrate.errors import InvocationTimeoutError
 from rehydrate.graph.executor import Executor
 from rehydrate.model.effects import SetState, UpdateState
 from rehydrate.model.events import Event, ScopeEnded
 from rehydrate.model.records import DoneRecord, StepRecord
 from rehydrate.model.sealed import Sealed
+from rehydrate.ports import Clock
 
+from .attempts import after_failure, seconds_to_wait
 from .context import Surroundings
 from .events import started
-from .invocation import Invocation, broken, make_instance
+from .invocation import Invocation, make_instance
+from .owner import hold
 from .state_view import ChainWrites
+from .threads import some_are_out, waits_for_thread
 
 Tell = Callable[[Input, BaseException | None], None]
 
@@ -64,11 +70,16 @@ _NO_CHAIN: Final = _Chain()
 class Crew:
     """Starts invocations and tells what became of them."""
 
-    def __init__(self, around: Surroundings, tell: Tell, max_concurrency: int | None) -> None:
+    def __init__(self, around: Surroundings, tell: Tell, clock: Clock, max_concurrency: int | None) -> None:
         self.around = around
         self._tell = tell
+        self._clock = clock
         self._slots = asyncio.Semaphore(max_concurrency) if max_concurrency else None
+        #: Attempts that somebody waits for; one that is left goes on unseen.
         self._tasks: dict[asyncio.Task[None], Invocation | None] = {}
+        self._deadlines: dict[asyncio.Task[None], asyncio.TimerHandle] = {}
+        #: Invocations that wait for their next attempt.
+        self._waiting: dict[tuple[str, str, int], asyncio.TimerHandle] = {}
         #: By scope: the number of its superstep, and the chains of that.
         self._chains: dict[str, tuple[int, dict[ChainKey, _Chain]]] = {}
         self._instances: dict[str, dict[str, Executor]] = {}
@@ -86,9 +97,27 @@ class Crew:
         return self._stopped
 
     def begin(self, start: StartInvocation) -> None:
-        """Start an invocation in a task of its own."""
+        """Start an invocation in a task of its own, once it is due; waiting for that holds no slot."""
         if self._stopped or self._at_rest is not None:
             return
+        if start.due is not None and (seconds := seconds_to_wait(self.around, start, self._clock)) > 0:
+            place = (start.path, start.delivery.executor, start.delivery.activation)
+            self._waiting[place] = asyncio.get_running_loop().call_later(seconds, self._due, place, start)
+            return
+        self._begin_now(start)
+
+    def _due(self, place: tuple[str, str, int], start: StartInvocation) -> None:
+        del self._waiting[place]
+        self._begin_now(start)
+
+    def _begin_now(self, start: StartInvocation) -> None:
+        """Start an invocation, once the thread is back that an earlier attempt may have left behind."""
+        if self._stopped or self._at_rest is not None:
+            return
+        if some_are_out():
+            place = (self.around.birth, start.path, start.delivery.executor, start.delivery.activation)
+            if waits_for_thread(place, partial(self._begin_now, start)):
+                return
         loop = asyncio.get_running_loop()
         # An invocation may be begun from the task of the one before it, whose context variables are not its own.
         self._tasks[loop.create_task(self._invoke(start), context=self._context.copy())] = None
@@ -102,26 +131,37 @@ class Crew:
 
     def stop(self, why: str) -> None:
         """Stop all invocations: their contexts are closed at once, whatever the handlers make of it."""
+        if self._stopped:
+            return  # a second cancellation would interrupt handlers that clean up after the first
         self._stopped = True
         self._tell = _nobody  # else crew and actor hold each other, and the run is there until the collector comes
         self._at_rest = None
+        for timer in (*self._waiting.values(), *self._deadlines.values()):
+            timer.cancel()
+        self._waiting.clear()
         for task, invocation in list(self._tasks.items()):
-            if invocation is not None and invocation.context is not None:
-                invocation.context.close(why)
+            if invocation is not None:
+                invocation.leave(why)
+            hold(task)  # one that swallows this may go on for long, and nobody else has it
             task.cancel()
 
     async def _invoke(self, start: StartInvocation) -> None:
         task = cast("asyncio.Task[None]", asyncio.current_task())
+        slots = self._slots
+        told = None
         try:
-            if self._slots is None:
+            if slots is not None:
+                await slots.acquire()
+            try:
                 told = await self._run(start, task)
-            else:
-                async with self._slots:
-                    told = await self._run(start, task)
+            finally:
+                if slots is not None and task in self._tasks:  # else it was left, and has given its slot back
+                    slots.release()
         finally:
-            del self._tasks[task]
-            if self._at_rest is not None and not self._tasks:
-                self._at_rest()
+            self._tasks.pop(task, None)
+            if self._deadlines and (deadline := self._deadlines.pop(task, None)) is not None:
+                deadline.cancel()
+            self._tell_if_at_rest()
         if told is not None and not self._stopped:
             self._tell(*told)
 
@@ -131,33 +171,63 @@ class Crew:
         try:
             chain = _NO_CHAIN if start.alone else self._chain(start)
             executor = self.around.outlets.graph_at(start.path).executors[delivery.executor]
+            policy = executor.attempt_policy
             if executor.has_instance_state:
                 executor = await self._instance(start, executor, chain)
             if self._stopped or self._at_rest is not None:
                 return None
             invocation = Invocation(self.around, start, executor, chain.writes)
             self._tasks[task] = invocation
+            if policy is not None and policy.timeout is not None:
+                invocation.began = partial(self._give_time, task, start, policy.timeout)
             if self.around.streaming:
                 self.around.emit(started(start.path, delivery.executor, start.superstep, delivery.activation))
             finished, refused = await invocation.run()
-        except asyncio.CancelledError as error:
-            if self._stopped or (self._at_rest is not None and self._tasks[task] is None):
-                raise
-            return self._break(start, error)
         except (KeyboardInterrupt, SystemExit):  # asyncio hands these to the loop's caller
             raise
         except BaseException as error:  # user code; whatever it raised, the run must hear of it
-            if self._stopped:
-                raise
+            if self._stopped or task not in self._tasks or self._was_held(task, error):
+                return None
             return self._break(start, error)
+        if task not in self._tasks:
+            return None
         if not start.alone:
             chain.add(delivery.activation, finished)
         return finished, refused
 
-    def _break(self, start: StartInvocation, error: BaseException) -> tuple[Input, BaseException]:
+    def _was_held(self, task: asyncio.Task[None], error: BaseException) -> bool:
+        """Tell whether an attempt was called off before its handler had begun."""
+        held = self._at_rest is not None and isinstance(error, asyncio.CancelledError)
+        return held and self._tasks[task] is None
+
+    def _tell_if_at_rest(self) -> None:
+        if self._at_rest is not None and not self._tasks:
+            self._at_rest()
+
+    def _give_time(self, task: asyncio.Task[None], start: StartInvocation, seconds: float) -> None:
+        """Let an attempt whose handler starts now last so long at most."""
+        if task in self._tasks and not self._stopped:
+            loop = asyncio.get_running_loop()
+            self._deadlines[task] = loop.call_later(seconds, self._expire, task, start, seconds)
+
+    def _expire(self, task: asyncio.Task[None], start: StartInvocation, seconds: float) -> None:
+        """Leave an attempt that took too long: it is cancelled, and what it makes of that is not seen."""
+        del self._deadlines[task]
+        invocation = self._tasks.pop(task)
+        if invocation is not None:
+            invocation.leave("had timed out")
+        hold(task)
+        task.cancel()
+        if self._slots is not None:
+            self._slots.release()
+        where = f"{start.path}/{start.delivery.executor}" if start.path else start.delivery.executor
+        self._tell(*self._break(start, InvocationTimeoutError(where, seconds)))
+        self._tell_if_at_rest()
+
+    def _break(self, start: StartInvocation, error: BaseException) -> tuple[Input, BaseException | None]:
         """Throw the failed attempt's instance away; the next starts from the record."""
         self._instances.get(start.path, {}).pop(start.delivery.executor, None)
-        return broken(start, error), error
+        return after_failure(self.around, start, error, self._clock)
 
     def _chain(self, start: StartInvocation) -> _Chain:
         """Return the chain that an invocation is part of, read from the records where this process did not see it."""

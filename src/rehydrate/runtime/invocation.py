@@ -5,13 +5,14 @@ User code runs here and in `merging`, nowhere else. Nothing here changes the run
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
 from typing import cast
 
 from rehydrate.codecs import ValueCodec
 from rehydrate.engine.commands import StartInvocation
-from rehydrate.engine.inputs import InvocationBroken, InvocationFinished
+from rehydrate.engine.inputs import InvocationFinished
 from rehydrate.engine.run import Run
 from rehydrate.errors import EffectError, NoHandlerError, NotStorableError, PredicateError, SaveHookError
 from rehydrate.graph.executor import Executor, FunctionExecutor
@@ -23,7 +24,7 @@ from rehydrate.model.sealed import Listed, Payload, Sealed
 from .causes import failure_of, told
 from .context import InvocationContext, Surroundings
 from .state_view import ChainWrites
-from .threads import in_thread
+from .threads import ThreadCall
 
 
 def open_payload(codec: ValueCodec, payload: Payload) -> object:
@@ -36,7 +37,7 @@ def open_payload(codec: ValueCodec, payload: Payload) -> object:
 class Invocation:
     """One attempt of one executor at one message."""
 
-    __slots__ = ("_answer", "_message", "_spec", "around", "chain", "context", "executor", "start")
+    __slots__ = ("around", "began", "call", "chain", "context", "executor", "gone", "start")
 
     def __init__(self, around: Surroundings, start: StartInvocation, executor: Executor, chain: ChainWrites) -> None:
         self.around = around
@@ -44,6 +45,20 @@ class Invocation:
         self.executor = executor
         self.chain = chain
         self.context: InvocationContext | None = None
+        #: Of a plain handler, the call in its thread.
+        self.call: ThreadCall | None = None
+        #: Called when the handler starts.
+        self.began: Callable[[], None] | None = None
+        #: True once nobody waits for it any more.
+        self.gone = False
+
+    def leave(self, why: str) -> None:
+        """Wait for it no more: whatever its handler still does is not seen."""
+        self.gone = True
+        if self.context is not None:
+            self.context.leave(why)
+        if self.call is not None:
+            self.call.leave()
 
     async def run(self) -> tuple[InvocationFinished, PredicateError | None]:
         """Call the handler and return its effects, routed, and the error of a condition that raised.
@@ -67,13 +82,20 @@ class Invocation:
             arguments = (*arguments, context)
         try:
             if spec.is_async:
+                if self.began is not None:
+                    self.began()
                 returned = await cast("Awaitable[object]", function(*arguments))
             else:
-                returned = await in_thread(function, *arguments)
+                place = (self.around.birth, self.start.path, delivery.executor, delivery.activation)
+                self.call = ThreadCall(place, self.began, function, *arguments)
+                returned = await self.call.result()
+            if self.gone:
+                raise asyncio.CancelledError  # it swallowed its own
             if returned is not None:
                 self._take_returned(context, returned)
         finally:
-            context.close("had ended")
+            if not self.gone:
+                context.close("had ended")
         instance = None
         if self.executor.has_instance_state:
             instance = await save_instance(self.around.codec, self.executor, self._place())
@@ -198,9 +220,3 @@ async def make_instance(
     except Exception as error:  # user code
         raise SaveHookError(where, "on_checkpoint_restore", told(error)) from error
     return instance
-
-
-def broken(start: StartInvocation, error: BaseException) -> InvocationBroken:
-    """Return what the engine is told of a handler that raised."""
-    delivery = start.delivery
-    return InvocationBroken(start.path, delivery.executor, delivery.activation, failure_of(error, "handler"))

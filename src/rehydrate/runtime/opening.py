@@ -219,6 +219,7 @@ class Opening:
     ) -> TurnArrived:
         status = found.checkpoint.status if found is not None else None
         head = found.head if found is not None else None
+        found_id = found.checkpoint.checkpoint_id if found is not None else None
         call = self.call
         base = None if found is None else call.base or found.checkpoint.checkpoint_id
         return TurnArrived(
@@ -234,8 +235,9 @@ class Opening:
             continuation=continuation,
             same=keeps,
             interrupted=status is Status.RUNNING,
-            handed_on=head is not None and head.owner is None,
+            handed_on=head is not None and head.owner is None and head.header.checkpoint_id == found_id,
             limit_anew=status is Status.LIMIT_REACHED,
             new_run=new_run,
             signature=self.graph.signature if new_run is not None else "",
+            now=self.program.clock.time(),
         )

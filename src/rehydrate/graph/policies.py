@@ -1,0 +1,91 @@
+"""Policies of an executor: how often an attempt is tried again, and how long one may last.
+
+They are today's configuration: part of neither the signature nor any record. Nothing here waits or knows a clock.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isfinite
+from typing import Final, cast
+
+from rehydrate.errors import PolicyError
+
+#: The longest time that a policy can name, in seconds: a hundred years, so that no sum of times overflows.
+LONGEST: Final = 100 * 365.25 * 86400
+
+
+@dataclass(frozen=True)
+class Retry:
+    """How often a failed handler is tried, in all (`attempts`), and after which errors (`on`).
+
+    The second attempt comes `delay` seconds after the first has failed, each further one `factor` times as long after
+    the one before, `max_delay` seconds at most. Raises `PolicyError` for values that make no sense.
+    """
+
+    attempts: int = 3
+    delay: float = 1.0
+    factor: float = 2.0
+    max_delay: float = 60.0
+    on: tuple[type[BaseException], ...] = (Exception,)
+
+    def __post_init__(self) -> None:
+        if type(self.attempts) is not int or self.attempts < 1:
+            raise PolicyError(f"Retry(attempts={self.attempts!r:.100})", "Use a whole number from 1 on; 1 is no retry.")
+        for name in ("delay", "max_delay"):
+            if not _is_between(getattr(self, name), 0, LONGEST):
+                raise PolicyError(f"Retry({name}={getattr(self, name)!r:.100})", "Use a number of seconds, 0 or more.")
+        if not _is_between(self.factor, 1, LONGEST):
+            raise PolicyError(f"Retry(factor={self.factor!r:.100})", "Use a number from 1 on; 1 keeps the delay.")
+        given = cast("object", self.on)
+        if isinstance(given, type):
+            given = (given,)
+            object.__setattr__(self, "on", given)
+        if (
+            not isinstance(given, tuple)
+            or not given
+            or not all(_is_error(kind) for kind in cast("tuple[object, ...]", given))
+        ):
+            raise PolicyError(f"Retry(on={given!r:.100})", "Use a tuple of exception classes, such as (OSError,).")
+
+    def covers(self, error: BaseException) -> bool:
+        """Tell whether an attempt that failed with this error is tried again."""
+        return isinstance(error, self.on)
+
+    def delay_after(self, failed: int) -> float:
+        """Return how many seconds after the failed attempt of this number (from 1) the next one may start."""
+        try:
+            return min(self.delay * self.factor ** (failed - 1), self.max_delay)
+        except OverflowError:
+            return self.max_delay if self.delay else 0.0
+
+
+@dataclass(frozen=True)
+class AttemptPolicy:
+    """What an executor was told about its attempts; `timeout` is in seconds. One that was told nothing has none."""
+
+    retry: Retry | None = None
+    timeout: float | None = None
+
+
+def attempt_policy(executor: str, retry: object, timeout: object) -> AttemptPolicy | None:
+    """Return the policy of an executor, `None` where neither is given. Raises `PolicyError`."""
+    if retry is None and timeout is None:
+        return None
+    if not isinstance(retry, Retry | None):
+        raise PolicyError(f"retry={retry!r:.100} of executor {executor!r}", "Pass a Retry, as in Retry(attempts=5).")
+    if timeout is None:
+        return AttemptPolicy(retry)
+    if not _is_between(timeout, 0, LONGEST) or not timeout:
+        raise PolicyError(f"timeout={timeout!r:.100} of executor {executor!r}", "Use a number of seconds above 0.")
+    return AttemptPolicy(retry, float(cast("float", timeout)))
+
+
+def _is_between(value: object, least: float, most: float) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return isfinite(value) and least <= value <= most
+
+
+def _is_error(kind: object) -> bool:
+    return isinstance(kind, type) and issubclass(kind, BaseException)
