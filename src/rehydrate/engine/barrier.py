@@ -38,8 +38,10 @@ from rehydrate.model.sealed import Sealed
 from .change import Change, enclosing
 from .commands import MergeState
 from .joins import deadlocked, fire_joins
+from .mapping import copied_out
 from .plan import Plan, invocation_name, plan_of
 from .run import birth_of
+from .sharing import is_over
 from .state import Conflict, Write, Writes, apply_writes, contributions, find_conflict
 from .steps import Arrival, close_step, drop_scope, open_step
 
@@ -141,7 +143,18 @@ class Barrier:
                             writes[effect.key] = [write]
                         else:
                             made.append(write)
+            if executor in self.resting:
+                self._read_scopes(executor, writes)
         return writes
+
+    def _read_scopes(self, executor: str, writes: Writes) -> None:
+        """Gather what scopes that end here leave in this one's state."""
+        outputs = self.graph.nesting[executor].outputs
+        for number, segment in sorted(self.resting[executor]) if outputs else ():
+            child = join_slot(self.path, segment)
+            if is_over(self.change, child):
+                for effect in copied_out(self.draft, child, outputs):
+                    writes.setdefault(effect.key, []).append(Write(executor, number, effect))
 
     def _fail(self, conflict: Conflict) -> None:
         """Mark the conflicting invocations as failed; what their executors handled after them is unfinished again."""
@@ -154,7 +167,7 @@ class Barrier:
             facts = (conflict.key, first.executor, second.executor)
             failure = Failure("conflict", "StateConflictError", text, facts=facts)
             name = invocation_name(write.executor, write.activation)
-            for delivery in self.plan.chains[write.executor]:
+            for delivery in self.plan.chains.get(write.executor, ()):  # a sub-workflow has none
                 if delivery.activation >= write.activation:
                     self.draft.remove(self.path, "done", invocation_name(write.executor, delivery.activation))
             record = FailureRecord(failure, write.executor, write.activation)
@@ -259,7 +272,7 @@ class Barrier:
         """Take the outboxes of the executor's scopes that came to rest, and end those with nothing open."""
         for number, segment in sorted(self.resting.get(executor, ())):
             child = join_slot(self.path, segment)
-            finished = not self.draft.count(child, "request") and not self.draft.count(child, "scope")
+            finished = is_over(self.change, child)
             self._take_outbox(executor, child, finished=finished)
             self.draft.remove(self.path, "rest", segment)
             if finished:

@@ -100,12 +100,13 @@ def apply_writes(draft: Draft, path: str, graph: Definition, writes: Writes, mer
         for write in made if grows else made[-1:]:
             effect = write.effect
             if isinstance(effect, SetState):
-                _set(draft, path, effect)
+                set_whole(draft, path, effect)
             else:
                 _append(draft, path, key, cast("Items", effect.value))
 
 
-def _set(draft: Draft, path: str, effect: SetState) -> None:
+def set_whole(draft: Draft, path: str, effect: SetState) -> None:
+    """Replace a key's value, or remove it."""
     record: StateRecord | None = draft.get(path, "state", effect.key)
     if record is not None and record.value is None:
         for name in part_names(draft, path, effect.key):

@@ -25,6 +25,7 @@ from rehydrate.model.sealed import Listed, Sealed
 
 from .change import Change
 from .commands import StartInvocation
+from .mapping import copy_in
 from .plan import Plan
 
 #: Kinds that stand in a scope itself; its own scope, step and rest records stand in its parent.
@@ -122,6 +123,9 @@ def start_scope(change: Change, parent: str, delivery: Delivery, payload: Payloa
     """Begin a sub-workflow with the message it received; its number is the activation of its executor."""
     path = child_path(parent, delivery.executor, delivery.activation)
     change.events.append(ScopeStarted(path=path, executor_id=delivery.executor, activation=delivery.activation))
+    inputs = change.graph_at(parent).nesting[delivery.executor].inputs
+    if inputs:
+        copy_in(change.draft, parent, path, inputs)
     start = change.graph_at(path).start
     arrival = Arrival(start, payload, (1,), "list" if isinstance(payload, Listed) else "message")
     open_step(change, path, ScopeRecord(delivery.trail, inputs=1), [arrival])

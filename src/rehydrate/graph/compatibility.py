@@ -87,6 +87,8 @@ def _join(spec: GraphSpec, group: FanInGroup) -> Iterator[str]:
 
 
 def _remedy(executor: Executor) -> str:
+    if isinstance(executor, WorkflowExecutor) and executor.nesting.forwards == "output":
+        return 'with forward_outputs="output" only intercepted requests go along them: remove the edges or the argument'
     if isinstance(executor, WorkflowExecutor):
         return "let an executor of the workflow yield something, or remove the edges"
     return "annotate its context WorkflowContext[...], or what its function returns, or remove the edges"

@@ -11,6 +11,15 @@ from typing import Protocol, Self, TypeVar, cast
 from rehydrate.errors import ExecutorDefinitionError
 from rehydrate.graph.definition import Definition
 from rehydrate.graph.executor import Executor
+from rehydrate.graph.nesting import (
+    ForwardOutputs,
+    Isolation,
+    Nesting,
+    Requests,
+    check_choice,
+    check_mapping,
+    check_timeout,
+)
 
 
 class HasDefinition(Protocol):
@@ -42,10 +51,26 @@ class WorkflowExecutor(Executor):
     """Runs a workflow as a node: each message that it receives starts a scope of its own.
 
     It takes what the workflow's start executor takes and sends what the workflow yields. The id is the workflow's name
-    unless given. Raises `ExecutorDefinitionError` for something that is not a built workflow.
+    unless given.
+
+    `inputs` copies state of the parent to the scope when it starts, by `{parent key: child key}`; `outputs` copies
+    state back when it ends, by `{child key: parent key}`. `forward_outputs` says whether what the workflow yields
+    becomes messages along the edges or outputs of the parent. Raises `ExecutorDefinitionError` for something that is
+    not a built workflow, and for arguments that mean nothing.
     """
 
-    def __init__(self, workflow: HasDefinition, id: str | None = None) -> None:
+    def __init__(
+        self,
+        workflow: HasDefinition,
+        id: str | None = None,
+        *,
+        inputs: Mapping[str, str] | None = None,
+        outputs: Mapping[str, str] | None = None,
+        requests: Requests = "propagate",
+        isolation: Isolation = "isolated",
+        forward_outputs: ForwardOutputs | None = None,
+        timeout: float | None = None,
+    ) -> None:
         definition = cast("object", getattr(workflow, "definition", None))
         if not isinstance(definition, Definition):
             raise ExecutorDefinitionError(
@@ -56,6 +81,18 @@ class WorkflowExecutor(Executor):
         super().__init__(definition.name if id is None else id)
         self.workflow = workflow
         self.definition = definition
+        check_choice(self.id, "requests", requests, Requests)
+        check_choice(self.id, "isolation", isolation, Isolation)
+        if forward_outputs is not None:
+            check_choice(self.id, "forward_outputs", forward_outputs, ForwardOutputs)
+        self.nesting = Nesting(
+            inputs=check_mapping(self.id, "inputs", inputs),
+            outputs=check_mapping(self.id, "outputs", outputs),
+            intercepts=requests == "intercept",
+            shared=isolation == "shared",
+            forwards=forward_outputs,
+            timeout=check_timeout(self.id, timeout),
+        )
 
     @property
     def has_instance_state(self) -> bool:

@@ -26,7 +26,7 @@ def takes(executor: Executor) -> tuple[Hint, ...]:
 def sends(executor: Executor, onward: bool) -> tuple[Hint, ...]:
     """Return the types of the messages that an executor says it sends."""
     if isinstance(executor, WorkflowExecutor):
-        return outputs_of(executor.definition) if onward else ()
+        return outputs_of(executor.definition) if _forwards(executor, onward) else ()
     specs = executor.handler_table.specs
     sent = [hint for spec in each_spec(specs) for hint in spec.sends]
     returned = [hint for spec in specs.handlers for hint in spec.returns if onward]
@@ -36,11 +36,16 @@ def sends(executor: Executor, onward: bool) -> tuple[Hint, ...]:
 def yields(executor: Executor, onward: bool) -> tuple[Hint, ...]:
     """Return the types of the outputs that an executor says it yields."""
     if isinstance(executor, WorkflowExecutor):
-        return () if onward else outputs_of(executor.definition)
+        return () if _forwards(executor, onward) else outputs_of(executor.definition)
     specs = executor.handler_table.specs
     yielded = [hint for spec in each_spec(specs) for hint in spec.yields]
     returned = [hint for spec in specs.handlers for hint in spec.returns if not onward]
     return distinct([*yielded, *returned])
+
+
+def _forwards(executor: WorkflowExecutor, onward: bool) -> bool:
+    """Tell whether what a sub-workflow yields becomes messages."""
+    return onward and executor.nesting.forwards != "output"
 
 
 def outputs_of(definition: Definition) -> tuple[Hint, ...]:

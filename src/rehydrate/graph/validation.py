@@ -20,6 +20,7 @@ from rehydrate.graph.executor import Executor, overridden_hooks
 from rehydrate.graph.graph_spec import GraphSpec, edges_of
 from rehydrate.graph.handlers import HandlerSpec, ResponseHandlerSpec
 from rehydrate.graph.hints import describe
+from rehydrate.graph.nesting_rules import nesting_problems
 from rehydrate.graph.sub_workflow import WorkflowExecutor
 from rehydrate.ids import MAX_DEPTH, check_id, check_key
 
@@ -32,7 +33,7 @@ def problems(spec: GraphSpec) -> list[str]:
     unknown = list(_unknown_ends(spec))
     found += [*unknown, *_edges(spec)]
     if not unknown and spec.start in spec.by_id:
-        found += [*_unreachable(spec), *type_problems(spec)]
+        found += [*_unreachable(spec), *nesting_problems(spec), *type_problems(spec)]
     return list(dict.fromkeys(found))
 
 
