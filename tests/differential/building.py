@@ -10,13 +10,13 @@ from rehydrate import (
     Executor,
     Workflow,
     WorkflowBuilder,
-    WorkflowExecutor,
     add,
     append,
     extend,
     merge,
 )
 from tests.differential.messages import Item, mix
+from tests.differential.nesting import Police, nested
 from tests.differential.nodes import Weather, fold, node
 from tests.differential.plans import FamilyPlan, GraphPlan, GroupPlan
 
@@ -37,8 +37,10 @@ def _graph(plan: GraphPlan, child: Callable[[str], Workflow], family: FamilyPlan
     executors: dict[str, Executor] = {}
     for item in plan.nodes:
         width = plan.width(item.id)
-        is_workflow = item.kind == "workflow"
-        executors[item.id] = WorkflowExecutor(child(item.child), id=item.id) if is_workflow else node(item, width)
+        if item.kind == "workflow":
+            executors[item.id] = nested(item, child(item.child), has_edges=width > 0)
+        else:
+            executors[item.id] = node(item, width)
     is_root = plan.name == family.root
     builder = WorkflowBuilder(
         plan.name,
@@ -55,6 +57,9 @@ def _graph(plan: GraphPlan, child: Callable[[str], Workflow], family: FamilyPlan
         max_supersteps=plan.max_supersteps,
         max_concurrency=family.max_concurrency if is_root else None,
     )
+    for item in plan.nodes:
+        if item.kind == "workflow" and item.nesting.intercept:
+            builder.add_edge(executors[item.id], Police(f"police_{item.id}"))
     for group in plan.groups:
         _add(builder, group, [executors[name] for name in (group.one, *group.others)])
     return builder.build()

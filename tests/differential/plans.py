@@ -13,6 +13,14 @@ NodeKind = Literal["worker", "keeper", "function", "workflow"]
 GroupKind = Literal["edge", "fan_out", "switch", "select", "fan_in"]
 
 
+class NestingPlan(msgspec.Struct):
+    """How a sub-workflow is nested, where not in the plain way."""
+
+    intercept: bool = False
+    shared: bool = False
+    mapped: bool = False
+
+
 class NodePlan(msgspec.Struct):
     """One executor. `sends` and `yields` are the numbers it draws from; `asks` and `fails` of 0 are never."""
 
@@ -24,6 +32,7 @@ class NodePlan(msgspec.Struct):
     asks: int = 0
     fails: int = 0
     state: tuple[tuple[str, str], ...] = ()
+    nesting: NestingPlan = msgspec.field(default_factory=NestingPlan)
 
 
 class GroupPlan(msgspec.Struct):

@@ -21,7 +21,7 @@ from rehydrate.engine.transition import Step, transition
 from rehydrate.graph.definition import Definition
 from rehydrate.ids import scope_of, slot
 from rehydrate.model.checkpoint import Status
-from rehydrate.model.effects import Ask, Effect, Failure, Output, Route, Send, SetState, UpdateState
+from rehydrate.model.effects import Ask, Effect, Failure, Output, Respond, Route, Send, SetState, UpdateState
 from rehydrate.model.events import Event
 from rehydrate.model.records import DoneRecord, Key, Payload, RunRecord
 from rehydrate.model.sealed import Items, Listed, Sealed
@@ -79,11 +79,21 @@ class Hands:
         given = [pair for payload in start.payloads for pair in marks_of(payload)]
         seen = [encode_record(record) for record in (run.get(start.path, "state", "sum"),) if record]
         mark = mix(delivery.executor, given, seen)
+        if delivery.kind == "request":
+            return self._respond(run, start, mark)
         if self.stormy and mark % 9 == 0:
             failure = Failure("handler", "StormError", str(mark))
             return InvocationBroken(start.path, delivery.executor, delivery.activation, failure)
         effects = self._effects(start, mark, sum(fuel for _, fuel in given) - 1)
         return self._routed(start.path, delivery.executor, delivery.activation, effects)
+
+    def _respond(self, run: Run, start: StartInvocation, mark: int) -> Input:
+        """Answer most of the intercepted requests that are still open."""
+        delivery = start.delivery
+        path, _, name = delivery.name.rpartition("/")
+        is_open = run.get(path, "request", name) is not None
+        effects: tuple[Effect, ...] = (Respond(path, name, sealed(mark, 2)),) if is_open and mark % 4 else ()
+        return InvocationFinished(start.path, delivery.executor, delivery.activation, effects)
 
     def route(self, run: Run, command: RouteAgain) -> Input:
         """Ask the conditions again."""
@@ -112,7 +122,7 @@ class Hands:
         if mark % 4 == 0 or not effects:
             effects.append(Output(sealed(mix(mark, "out"), share), None))
         if share > 0 and (mark >> 4) % 3 == 0:
-            effects.append(Ask(0, sealed(mix(mark, "asked"), share), "int", "on_answer"))
+            effects.append(Ask(0, sealed(mix(mark, "asked"), share), "int", "on_answer", None))
         if (mark >> 6) % 2:
             effects.append(SetState(f"own_{delivery.executor}_plain", sealed(mark, 0)))
             effects.append(UpdateState("sum", sealed(mark % 10, 0)))
@@ -126,25 +136,42 @@ class Hands:
         """Decide where each message goes; in a storm some conditions raise, and the rest stays undecided."""
         routed: list[Effect] = list(effects)
         for index, effect in enumerate(routed):
-            if not isinstance(effect, Send | Output) or effect.routes is not None:
+            if not isinstance(effect, Send | Output | Ask) or effect.routes is not None:
                 continue
-            if self.stormy and mix(effect.value) % 13 == 0:
+            value = effect.data if isinstance(effect, Ask) else effect.value
+            if self.stormy and mix(value) % 13 == 0:
                 failure = Failure("routing", "PredicateError", "storm")
                 return InvocationFinished(path, executor, activation, tuple(routed), failure=failure)
-            edges = self._edges(path, executor) if isinstance(effect, Send) else self._beyond(path)
-            routes = tuple(route for route in edges if mix(effect.value, route) % 5)
+            routes = tuple(route for route in self._ways(path, executor, effect) if mix(value, route) % 5)
             routed[index] = msgspec.structs.replace(effect, routes=routes)
         return InvocationFinished(path, executor, activation, tuple(routed), instance=sealed(mix(effects), 0))
 
-    def _edges(self, path: str, executor: str) -> list[Route]:
-        return [Route(edge.index, edge.target) for edge in self.graph_at(path).edges if edge.source == executor]
+    def _ways(self, path: str, executor: str, effect: Send | Output | Ask) -> list[Route]:
+        if isinstance(effect, Send):
+            return self._edges(path, executor)
+        return self._above(path) if isinstance(effect, Ask) else self._beyond(path)
+
+    def _edges(self, path: str, executor: str, *, police: bool = False) -> list[Route]:
+        """The edges of an executor: those for intercepted requests, or all others."""
+        return [
+            Route(edge.index, edge.target)
+            for edge in self.graph_at(path).edges
+            if edge.source == executor and edge.target.startswith("police") == police
+        ]
 
     def _beyond(self, path: str) -> list[Route]:
         while path:
             path, segment = slot(path)
-            edges = self._edges(path, scope_of(segment)[0])
-            if edges:
-                return edges
+            if scope_of(segment)[0] in self.graph_at(path).forwards_messages:
+                return self._edges(path, scope_of(segment)[0])
+        return []
+
+    def _above(self, path: str) -> list[Route]:
+        """The edges along which a request goes at the level that intercepts it."""
+        while path:
+            path, segment = slot(path)
+            if self.graph_at(path).nesting[scope_of(segment)[0]].intercepts:
+                return self._edges(path, scope_of(segment)[0], police=True)
         return []
 
 

@@ -12,7 +12,18 @@ import msgspec
 
 from rehydrate.graph.definition import Definition
 from rehydrate.ids import join_slot, order_key, outer_id, request_name, scope_of, slot
-from rehydrate.model.effects import STATE_EFFECTS, Ask, Effect, Failure, Output, Route, Send, SetState, UpdateState
+from rehydrate.model.effects import (
+    STATE_EFFECTS,
+    Ask,
+    Effect,
+    Failure,
+    Output,
+    Respond,
+    Route,
+    Send,
+    SetState,
+    UpdateState,
+)
 from rehydrate.model.events import (
     MessageDropped,
     OutputYielded,
@@ -37,12 +48,13 @@ from rehydrate.model.sealed import Sealed
 
 from .change import Change, enclosing
 from .commands import MergeState
+from .intercept import Response, answer_below, going_up, is_intercepted, is_open, refused
 from .joins import deadlocked, fire_joins
-from .mapping import copied_out
+from .mapping import add_left
 from .plan import Plan, invocation_name, plan_of
 from .run import birth_of
 from .sharing import is_over
-from .state import Conflict, Write, Writes, apply_writes, contributions, find_conflict
+from .state import Write, Writes, apply_writes, contributions, find_conflict
 from .steps import Arrival, close_step, drop_scope, open_step
 
 
@@ -72,7 +84,9 @@ def pass_barriers(change: Change, path: str, merged: dict[str, Sealed] | None = 
 class Barrier:
     """One scope's barrier. `arrivals` gathers what stands at executors in the next superstep."""
 
-    __slots__ = ("arrivals", "change", "done", "draft", "graph", "path", "plan", "resting", "scope", "superstep")
+    __slots__ = (
+        "arrivals", "change", "done", "draft", "graph", "path", "plan", "responses", "resting", "scope", "superstep",
+    )  # fmt: skip
 
     def __init__(self, change: Change, path: str, plan: Plan) -> None:
         self.change = change
@@ -83,6 +97,7 @@ class Barrier:
         self.superstep = plan.step.superstep
         self.scope = self.draft.scope(path)
         self.arrivals: list[Arrival] = []
+        self.responses: list[Response] = []
         self.done: dict[str, list[tuple[Delivery, DoneRecord]]] = {}
         self.resting: dict[str, list[tuple[int, str]]] = {}
         if self.draft.has(path, "rest"):
@@ -94,10 +109,15 @@ class Barrier:
         """Make the superstep real; `False` where a conflict or a reducer keeps it from that."""
         executors = self._executors()
         writes = self._read(executors)
+        if self.responses and (late := refused(self.draft, self.responses)):
+            for executor, activation, failure in late:
+                self._fail(executor, activation, failure)
+            return False
         if writes:
             conflict = find_conflict(self.graph, writes)
             if conflict is not None:
-                self._fail(conflict)
+                for write in (conflict.first, conflict.second):
+                    self._fail(write.executor, write.activation, conflict.failure())
                 return False
             wanted = contributions(self.change, self.path, self.graph, writes) if self.graph.reducers else ()
             if any(item.key not in merged for item in wanted):
@@ -143,35 +163,20 @@ class Barrier:
                             writes[effect.key] = [write]
                         else:
                             made.append(write)
+                    elif isinstance(effect, Respond):
+                        self.responses.append(Response(executor, delivery.activation, effect))
             if executor in self.resting:
-                self._read_scopes(executor, writes)
+                children = [(number, join_slot(self.path, s)) for number, s in sorted(self.resting[executor])]
+                add_left(self.change, writes, executor, children, self.graph.nesting[executor].outputs)
         return writes
 
-    def _read_scopes(self, executor: str, writes: Writes) -> None:
-        """Gather what scopes that end here leave in this one's state."""
-        outputs = self.graph.nesting[executor].outputs
-        for number, segment in sorted(self.resting[executor]) if outputs else ():
-            child = join_slot(self.path, segment)
-            if is_over(self.change, child):
-                for effect in copied_out(self.draft, child, outputs):
-                    writes.setdefault(effect.key, []).append(Write(executor, number, effect))
-
-    def _fail(self, conflict: Conflict) -> None:
-        """Mark the conflicting invocations as failed; what their executors handled after them is unfinished again."""
-        first, second = conflict.first, conflict.second
-        text = (
-            f"executors {first.executor!r} and {second.executor!r} wrote different values"
-            f" to state key {conflict.key!r} in one superstep"
-        )
-        for write in (first, second):
-            facts = (conflict.key, first.executor, second.executor)
-            failure = Failure("conflict", "StateConflictError", text, facts=facts)
-            name = invocation_name(write.executor, write.activation)
-            for delivery in self.plan.chains.get(write.executor, ()):  # a sub-workflow has none
-                if delivery.activation >= write.activation:
-                    self.draft.remove(self.path, "done", invocation_name(write.executor, delivery.activation))
-            record = FailureRecord(failure, write.executor, write.activation)
-            self.draft.put(self.path, "failure", name, record)
+    def _fail(self, executor: str, activation: int, failure: Failure) -> None:
+        """Mark an invocation as failed; what its executor handled after it is unfinished again."""
+        for delivery in self.plan.chains.get(executor, ()):  # a sub-workflow has none
+            if delivery.activation >= activation:
+                self.draft.remove(self.path, "done", invocation_name(executor, delivery.activation))
+        record = FailureRecord(failure, executor, activation)
+        self.draft.put(self.path, "failure", invocation_name(executor, activation), record)
         self.change.barriers = True
 
     def _take_inbox(self) -> None:
@@ -207,7 +212,7 @@ class Barrier:
                 self._yield(effect.value, effect.routes or (), delivery.executor)
             case Ask():
                 self._ask(delivery, effect)
-            case SetState() | UpdateState():
+            case SetState() | UpdateState() | Respond():
                 pass
             case _:
                 assert_never(effect)
@@ -239,12 +244,16 @@ class Barrier:
             self.draft.put("", "output", f"{number:08d}", OutputRecord(value, executor))
             self.change.events.append(OutputYielded(executor_id=executor, superstep=self.superstep, data=value))
             return
+        self._put_out(OutboxRecord(value, routes, executor))
+
+    def _put_out(self, record: OutboxRecord) -> None:
         number = self.scope.outbox + 1
         self.scope = msgspec.structs.replace(self.scope, outbox=number)
-        self.draft.put(self.path, "outbox", str(number), OutboxRecord(value, routes, executor))
+        self.draft.put(self.path, "outbox", str(number), record)
 
     def _ask(self, delivery: Delivery, ask: Ask) -> None:
         name = f"{delivery.executor}#{delivery.activation}?{ask.count}"
+        intercepted = is_intercepted(self.change, self.path)
         record = RequestRecord(
             delivery.executor,
             delivery.activation,
@@ -253,9 +262,12 @@ class Barrier:
             ask.response_type,
             ask.handler,
             delivery.trail,
+            intercepted,
         )
         self.draft.put(self.path, "request", name, record)
         inner = request_name(self.path, delivery.executor, delivery.activation, ask.count)
+        if intercepted:
+            self._put_out(OutboxRecord(ask.data, ask.routes or (), delivery.executor, inner, ask.handler))
         self.change.events.append(
             RequestOpened(
                 path=self.path,
@@ -265,6 +277,7 @@ class Barrier:
                 request_id=outer_id(birth_of(self.draft), inner),
                 data=ask.data,
                 response_type=ask.response_type,
+                intercepted=intercepted,
             )
         )
 
@@ -285,6 +298,10 @@ class Barrier:
         trail = self.draft.scope(child).trail
         for name, record in sorted(self.draft.items(child, "outbox"), key=lambda item: int(item[0])):
             item: OutboxRecord = record
+            if item.request:
+                self._take_request(executor, child, item)
+                self.draft.remove(child, "outbox", name)
+                continue
             if executor not in self.graph.forwards_messages:
                 self._yield(item.value, item.routes, executor)
                 self.draft.remove(child, "outbox", name)
@@ -300,9 +317,24 @@ class Barrier:
             else:
                 self.draft.remove(child, "outbox", name)
 
+    def _take_request(self, executor: str, child: str, item: OutboxRecord) -> None:
+        """Take a request on its way up to where it is answered; one that was answered meanwhile goes no further."""
+        if not is_open(self.draft, item):
+            return
+        if not self.graph.nesting[executor].intercepts:
+            self._put_out(item)
+        elif item.routes:
+            self.arrivals += going_up(item, self.draft.scope(child).trail)
+        else:
+            self._drop(executor, scope_of(slot(child)[1])[1], item.value)
+
     def _go_on(self) -> None:
         """Begin the next superstep, or come to rest."""
         self.change.barriers = True
+        if self.responses:
+            open_step(self.change, self.path, self.scope, self.arrivals)
+            answer_below(self.change, self.responses)
+            return
         if self.arrivals or (self.draft.totals["join"] and deadlocked(self.change, self.path)):
             open_step(self.change, self.path, self.scope, self.arrivals)
             return

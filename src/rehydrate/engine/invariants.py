@@ -81,6 +81,11 @@ def _check_scope(run: Run, path: str) -> list[str]:
     if path and run.get(parent, "rest", segment) is not None and step is not None:
         found.append(f"I10: a scope with a superstep is not at rest ({where})")
     found += _check_state(run, path, where)
+    found += [
+        f"I17: a request on its way up is one of its scope or of one below ({where}: {record.request!r})"
+        for record in run.table(path, "outbox").values()
+        if record.request and not record.request.startswith(f"{path}/")
+    ]
     return found
 
 

@@ -11,8 +11,10 @@ from rehydrate.model.effects import SetState
 from rehydrate.model.records import PartRecord, StateRecord
 from rehydrate.model.sealed import Items, Sealed
 
+from .change import Change
 from .run import Draft
-from .state import part_names, set_whole
+from .sharing import is_over
+from .state import Write, Writes, part_names, set_whole
 
 
 def copy_in(draft: Draft, parent: str, child: str, keys: Mapping[str, str]) -> None:
@@ -23,14 +25,19 @@ def copy_in(draft: Draft, parent: str, child: str, keys: Mapping[str, str]) -> N
             set_whole(draft, child, SetState(target, value))
 
 
-def copied_out(draft: Draft, child: str, keys: Mapping[str, str]) -> list[SetState]:
-    """Return what a scope leaves in its parent's state, as writes of its executor."""
-    found: list[SetState] = []
-    for source, target in keys.items():
-        value = _value(draft, child, source)
-        if value is not None:
-            found.append(SetState(target, value))
-    return found
+def add_left(
+    change: Change, writes: Writes, executor: str, children: list[tuple[int, str]], keys: Mapping[str, str]
+) -> None:
+    """Add what scopes of an executor that end now leave in their parent's state; `children` are number and path."""
+    if not keys:
+        return
+    for number, child in children:
+        if not is_over(change, child):
+            continue
+        for source, target in keys.items():
+            value = _value(change.draft, child, source)
+            if value is not None:
+                writes.setdefault(target, []).append(Write(executor, number, SetState(target, value)))
 
 
 def _value(draft: Draft, path: str, key: str) -> Sealed | Items | None:

@@ -69,6 +69,7 @@ def surfaced(birth: str, path: str, name: str, record: RequestRecord) -> Request
         request_id=outer_id(birth, f"{path}/{name}"),
         data=record.data,
         response_type=record.response_type,
+        intercepted=record.intercepted,
     )
 
 
@@ -131,11 +132,13 @@ def busy(change: Change, path: str = "") -> bool:
     """Tell whether something in a scope or below it can go on without the outside."""
     draft = change.draft
     plan = plan_of(change, path)
-    if plan is None or draft.get(path, "limit", "") is not None:
+    if plan is None:
         return False
     below = [segment for segment, _ in draft.items(path, "step")]
     if any(busy(change, join_slot(path, s)) for s in below):
         return True
+    if draft.get(path, "limit", "") is not None:
+        return False
     done = draft.count(path, "done")
     failures: list[FailureRecord] = [record for _, record in draft.items(path, "failure")]
     if done == plan.invocations:

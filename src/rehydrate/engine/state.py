@@ -10,7 +10,7 @@ from typing import Final, TypeAlias, cast
 import msgspec
 
 from rehydrate.graph.definition import LIST_REDUCERS, Definition
-from rehydrate.model.effects import SetState, UpdateState
+from rehydrate.model.effects import Failure, SetState, UpdateState
 from rehydrate.model.records import PartRecord, StateRecord
 from rehydrate.model.sealed import Items, Sealed
 
@@ -39,6 +39,12 @@ class Conflict(msgspec.Struct, frozen=True, gc=False):
     key: str
     first: Write
     second: Write
+
+    def failure(self) -> Failure:
+        """Return what fails both writers."""
+        first, second = self.first.executor, self.second.executor
+        text = f"executors {first!r} and {second!r} wrote different values to state key {self.key!r} in one superstep"
+        return Failure("conflict", "StateConflictError", text, facts=(self.key, first, second))
 
 
 Writes: TypeAlias = dict[str, list[Write]]

@@ -127,7 +127,8 @@ def start_scope(change: Change, parent: str, delivery: Delivery, payload: Payloa
     if inputs:
         copy_in(change.draft, parent, path, inputs)
     start = change.graph_at(path).start
-    arrival = Arrival(start, payload, (1,), "list" if isinstance(payload, Listed) else "message")
+    kind = "list" if isinstance(payload, Listed) else delivery.kind
+    arrival = Arrival(start, payload, (1,), kind, delivery.name, delivery.handler)
     open_step(change, path, ScopeRecord(delivery.trail, inputs=1), [arrival])
 
 

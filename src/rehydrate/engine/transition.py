@@ -35,7 +35,8 @@ from .plan import invocation_name, plan_of
 from .reading import busy, failures, resting_status
 from .run import OwnDelta, Run
 from .steps import Arrival, all_scopes
-from .turn import begin_turn, in_order, take_answer, wake
+from .turn import begin_turn
+from .waking import in_order, take_answer, wake
 
 
 class Step(msgspec.Struct, frozen=True, gc=False):

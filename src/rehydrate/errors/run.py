@@ -67,6 +67,13 @@ class ClosedContextError(EffectError):
 
 
 @dataclass(eq=False, repr=False)
+class LateResponseError(EffectError):
+    """A request of a sub-workflow was answered that is open no more."""
+
+    code: ClassVar[str] = "late-response"
+
+
+@dataclass(eq=False, repr=False)
 class NoHandlerError(RunError):
     """No handler of the executor fits the message that reached it."""
 

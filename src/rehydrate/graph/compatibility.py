@@ -12,8 +12,9 @@ from rehydrate.graph.exactness import accepts
 from rehydrate.graph.executor import Executor
 from rehydrate.graph.graph_spec import GraphSpec, edges_of
 from rehydrate.graph.hints import Hint, describe
+from rehydrate.graph.sub_requests import SubWorkflowRequestMessage
 from rehydrate.graph.sub_workflow import WorkflowExecutor
-from rehydrate.graph.traffic import sends, takes
+from rehydrate.graph.traffic import is_response, sends, takes
 
 
 def type_problems(spec: GraphSpec) -> list[str]:
@@ -36,7 +37,7 @@ def _is_sound(executor: Executor) -> bool:
 
 
 def _without_edges(executor: Executor) -> Iterator[str]:
-    sent = sends(executor, onward=False)
+    sent = _along_edges(executor, onward=False)
     if sent:
         yield (
             f"executor {executor.id!r} says that it sends {_listed(sent)} but has no outgoing edge; add one, or use"
@@ -45,7 +46,7 @@ def _without_edges(executor: Executor) -> Iterator[str]:
 
 
 def _with_edges(spec: GraphSpec, executor: Executor, edges: Sequence[Edge]) -> Iterator[str]:
-    sent = sends(executor, onward=True)
+    sent = _along_edges(executor, onward=True)
     if not sent:
         yield f"executor {executor.id!r} has outgoing edges but says nothing of what it sends; {_remedy(executor)}"
         return
@@ -60,11 +61,23 @@ def _with_edges(spec: GraphSpec, executor: Executor, edges: Sequence[Edge]) -> I
         return
     targets = ", ".join(dict.fromkeys(repr(edge.target) for edge in edges))
     for hint in sent:
+        if isinstance(executor, WorkflowExecutor) and hint is SubWorkflowRequestMessage:
+            continue  # of that the rules of nesting tell
         if not any(_taken(spec, edge, hint) for edge in edges):
             yield (
                 f"executor {executor.id!r} sends {describe(hint)}, which none of its targets takes ({targets}); add a"
                 " handler for it to one of them, or an edge to one that has it"
             )
+
+
+def _along_edges(executor: Executor, *, onward: bool) -> list[Hint]:
+    """Return the types of what an executor sends that needs an edge."""
+    intercepts = isinstance(executor, WorkflowExecutor) and not onward
+    return [
+        hint
+        for hint in sends(executor, onward=onward)
+        if not is_response(hint) and not (intercepts and hint is SubWorkflowRequestMessage)
+    ]
 
 
 def _taken(spec: GraphSpec, edge: Edge, hint: Hint) -> bool:

@@ -15,7 +15,7 @@ from .sealed import Items, Listed, Sealed
 Trail: TypeAlias = tuple[int, ...]
 #: One message, or the list that a join hands over.
 Payload: TypeAlias = Sealed | Listed
-DeliveryKind: TypeAlias = Literal["message", "answer", "list"]
+DeliveryKind: TypeAlias = Literal["message", "answer", "list", "request"]
 
 #: (scope path, kind, name); run-level records stand at the root, scopes and steps under their parent's path.
 Key: TypeAlias = tuple[str, str, str]
@@ -91,7 +91,8 @@ class Delivery(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_un
     """One message that stands at an executor in a superstep; `payload` is an index into the step's payloads.
 
     For an answer `name` is the request's name and `handler` the response handler; its payloads are the answer and, at
-    the next index, the request's data.
+    the next index, the request's data. For an intercepted request they are the same, the name with its path, and the
+    payload is the request's data.
     """
 
     executor: str
@@ -155,7 +156,7 @@ class AttemptRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forb
 
 
 class RequestRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
-    """An open request, listed in the scope that asked."""
+    """An open request, listed in the scope that asked; `intercepted`: a level above is to answer it."""
 
     executor: str
     activation: int
@@ -164,6 +165,7 @@ class RequestRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forb
     response_type: str
     handler: str
     trail: Trail
+    intercepted: bool = False
 
 
 class JoinRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
@@ -177,11 +179,17 @@ class JoinRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_
 
 
 class OutboxRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
-    """Something a scope yielded that its parent's barrier has not taken, or not on all its edges."""
+    """Something a scope yielded that its parent's barrier has not taken, or not on all its edges.
+
+    With `request`, the name of an intercepted request with its path, it is that request on its way up: `value` is its
+    data and `handler` the response handler that waits for the answer.
+    """
 
     value: Sealed
     routes: tuple[Route, ...]
     executor: str
+    request: str = ""
+    handler: str = ""
 
 
 class InboxRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):

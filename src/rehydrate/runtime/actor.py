@@ -379,7 +379,7 @@ class Actor:
         name = f"{delivery.executor}#{delivery.activation}"
         done = self.run.get(command.path, "unrouted", name)
         assert isinstance(done, DoneRecord)  # noqa: S101  (the engine found it there)
-        effects, error = route_again(self.around, command.path, delivery.executor, done)
+        effects, error = route_again(self.around, command.path, delivery, done)
         failure = failure_of(error, "routing") if error is not None else None
         self._arrived(
             InvocationFinished(command.path, delivery.executor, delivery.activation, effects, done.instance, failure),

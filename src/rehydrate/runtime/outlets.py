@@ -21,6 +21,7 @@ from rehydrate.graph.edges import (
     MultiSelectionGroup,
     SwitchGroup,
 )
+from rehydrate.graph.sub_requests import SubWorkflowRequestMessage
 from rehydrate.ids import scope_of, slot
 from rehydrate.model.effects import Route
 from rehydrate.model.sealed import Sealed
@@ -41,6 +42,8 @@ class Outlet:
         self._edges = [edge for group in self.groups for edge in self._group_edges(group)]
         self._known: dict[tuple[type, str | None], tuple[Route, ...]] = {}
         self._conditional = any(_has_condition(group) for group in self.groups)
+        nesting = graph.nesting.get(executor_id)
+        self._intercepts = nesting is not None and nesting.intercepts
         self._routes = {edge.index: Route(edge.index, edge.target) for edge in self._edges}
 
     def check_send(
@@ -89,7 +92,9 @@ class Outlet:
     def _fits(self, edge: Edge, message: object, target_id: str | None) -> bool:
         if target_id is not None and edge.target != target_id:
             return False
-        return edge.fan_in or takes(self.graph, edge.target, message)
+        if edge.fan_in:  # a join waits for results, and a request is none
+            return not (self._intercepts and isinstance(message, SubWorkflowRequestMessage))
+        return takes(self.graph, edge.target, message)
 
     def route(self, message: object, sealed: Sealed, target_id: str | None) -> tuple[Route, ...]:
         """Return the edges that take this message. Raises `PredicateError` where a condition raises."""

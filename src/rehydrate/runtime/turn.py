@@ -28,6 +28,7 @@ from .program import Program
 from .resources import Resources
 from .result import WorkflowRunResult
 from .saver import LEASE_SECONDS, Ledger, Saver
+from .sub_requests import response_failure
 
 logger = logging.getLogger("rehydrate")
 #: How often a claim is tried that another call got in between of.
@@ -252,4 +253,6 @@ def engine_error(place: reading.FailedPlace) -> RehydrateError | None:
         return StateConflictError(place.path, *failure.facts)
     if failure.kind == "deadlock":
         return JoinDeadlockError(place.path, failure.facts)
+    if failure.kind == "response":
+        return response_failure(place)
     return None
