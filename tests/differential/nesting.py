@@ -6,7 +6,6 @@ The executor that answers intercepted requests is made here too; it answers, ask
 from __future__ import annotations
 
 from random import Random
-from typing import Never
 
 from rehydrate import (
     Executor,
@@ -32,7 +31,7 @@ def draw_nesting(seed: int, graphs: dict[str, GraphPlan]) -> None:
         for node in graph.nodes:
             if node.kind == "workflow":
                 node.nesting = NestingPlan(
-                    intercept=random.random() < 0.4, shared=random.random() < 0.0, mapped=random.random() < 0.5
+                    intercept=random.random() < 0.4, shared=random.random() < 0.4, mapped=random.random() < 0.5
                 )
 
 

@@ -287,8 +287,7 @@ def test_an_answer_that_the_outside_was_faster_with_fails_at_the_barrier() -> No
                     asked = event.request_id
                 if entered.is_set() and asked:
                     break
-            while not entered.is_set():
-                await asyncio.sleep(0)
+            await entered.wait()
             await stream.answer({asked: 2})
             go_on.set()
             with pytest.raises(RunFailedError) as failed:

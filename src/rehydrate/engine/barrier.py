@@ -48,12 +48,13 @@ from rehydrate.model.sealed import Sealed
 
 from .change import Change, enclosing
 from .commands import MergeState
-from .intercept import Response, answer_below, going_up, is_intercepted, is_open, refused
+from .intercept import Response, answer_below, going_up, is_intercepted, is_open, refused, setting_out
 from .joins import deadlocked, fire_joins
 from .mapping import add_left
 from .plan import Plan, invocation_name, plan_of
 from .run import birth_of
-from .sharing import is_over
+from .scopes import is_over, trail_of
+from .sharing import forget_inputs, take_next
 from .state import Write, Writes, apply_writes, contributions, find_conflict
 from .steps import Arrival, close_step, drop_scope, open_step
 
@@ -209,7 +210,7 @@ class Barrier:
                 for route in effect.routes or ():
                     self._send(effect.value, route, delivery.trail)
             case Output():
-                self._yield(effect.value, effect.routes or (), delivery.executor)
+                self._yield(effect.value, effect.routes or (), delivery.executor, delivery.trail)
             case Ask():
                 self._ask(delivery, effect)
             case SetState() | UpdateState() | Respond():
@@ -238,13 +239,13 @@ class Barrier:
         self.scope = msgspec.structs.replace(self.scope, joined=number)
         self.draft.put(self.path, "join", str(number), JoinRecord(edge.target, edge.source, trail, number, value))
 
-    def _yield(self, value: Sealed, routes: tuple[Route, ...], executor: str) -> None:
+    def _yield(self, value: Sealed, routes: tuple[Route, ...], executor: str, trail: Trail) -> None:
         if not self.path:
             number = self.draft.count("", "output") + 1
             self.draft.put("", "output", f"{number:08d}", OutputRecord(value, executor))
             self.change.events.append(OutputYielded(executor_id=executor, superstep=self.superstep, data=value))
             return
-        self._put_out(OutboxRecord(value, routes, executor))
+        self._put_out(OutboxRecord(value, routes, executor, trail[0]))
 
     def _put_out(self, record: OutboxRecord) -> None:
         number = self.scope.outbox + 1
@@ -267,7 +268,7 @@ class Barrier:
         self.draft.put(self.path, "request", name, record)
         inner = request_name(self.path, delivery.executor, delivery.activation, ask.count)
         if intercepted:
-            self._put_out(OutboxRecord(ask.data, ask.routes or (), delivery.executor, inner, ask.handler))
+            self._put_out(setting_out(delivery, ask, inner))
         self.change.events.append(
             RequestOpened(
                 path=self.path,
@@ -288,22 +289,24 @@ class Barrier:
             finished = is_over(self.change, child)
             self._take_outbox(executor, child, finished=finished)
             self.draft.remove(self.path, "rest", segment)
-            if finished:
+            if self.graph.nesting[executor].shared:
+                forget_inputs(self.change, child)
+            elif finished:
                 drop_scope(self.change, child)
                 self.change.events.append(
                     ScopeEnded(path=child, executor_id=executor, superstep=self.superstep, activation=number)
                 )
 
     def _take_outbox(self, executor: str, child: str, *, finished: bool) -> None:
-        trail = self.draft.scope(child).trail
         for name, record in sorted(self.draft.items(child, "outbox"), key=lambda item: int(item[0])):
             item: OutboxRecord = record
+            trail = trail_of(self.draft, child, item)
             if item.request:
-                self._take_request(executor, child, item)
+                self._take_request(executor, child, item, trail)
                 self.draft.remove(child, "outbox", name)
                 continue
             if executor not in self.graph.forwards_messages:
-                self._yield(item.value, item.routes, executor)
+                self._yield(item.value, item.routes, executor, trail)
                 self.draft.remove(child, "outbox", name)
                 continue
             if not item.routes:
@@ -317,14 +320,14 @@ class Barrier:
             else:
                 self.draft.remove(child, "outbox", name)
 
-    def _take_request(self, executor: str, child: str, item: OutboxRecord) -> None:
+    def _take_request(self, executor: str, child: str, item: OutboxRecord, trail: Trail) -> None:
         """Take a request on its way up to where it is answered; one that was answered meanwhile goes no further."""
         if not is_open(self.draft, item):
             return
         if not self.graph.nesting[executor].intercepts:
-            self._put_out(item)
+            self._put_out(msgspec.structs.replace(item, input=trail[0]))
         elif item.routes:
-            self.arrivals += going_up(item, self.draft.scope(child).trail)
+            self.arrivals += going_up(item, trail)
         else:
             self._drop(executor, scope_of(slot(child)[1])[1], item.value)
 
@@ -342,4 +345,5 @@ class Barrier:
         close_step(self.change, self.path)
         if self.path:
             parent, segment = slot(self.path)
-            self.draft.put(parent, "rest", segment, RestRecord())
+            if not take_next(self.change, parent, segment):
+                self.draft.put(parent, "rest", segment, RestRecord())

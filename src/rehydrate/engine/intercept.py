@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from rehydrate.ids import scope_of, slot
-from rehydrate.model.effects import Failure, Respond
-from rehydrate.model.records import OutboxRecord, Trail
+from rehydrate.model.effects import Ask, Failure, Respond
+from rehydrate.model.records import Delivery, OutboxRecord, Trail
 
 from .change import Change
 from .inputs import Answer
@@ -43,6 +43,11 @@ def is_intercepted(change: Change, path: str) -> bool:
             return True
         path = parent
     return False
+
+
+def setting_out(delivery: Delivery, ask: Ask, name: str) -> OutboxRecord:
+    """Return a request as it leaves the scope that asked; `name` has its path."""
+    return OutboxRecord(ask.data, ask.routes or (), delivery.executor, delivery.trail[0], name, ask.handler)
 
 
 def going_up(item: OutboxRecord, trail: Trail) -> list[Arrival]:

@@ -81,12 +81,31 @@ def _check_scope(run: Run, path: str) -> list[str]:
     if path and run.get(parent, "rest", segment) is not None and step is not None:
         found.append(f"I10: a scope with a superstep is not at rest ({where})")
     found += _check_state(run, path, where)
+    found += _check_inputs(run, path, scope, where)
     found += [
         f"I17: a request on its way up is one of its scope or of one below ({where}: {record.request!r})"
         for record in run.table(path, "outbox").values()
         if record.request and not record.request.startswith(f"{path}/")
     ]
     return found
+
+
+def _check_inputs(run: Run, path: str, scope: ScopeRecord, where: str) -> list[str]:
+    """Check that a shared scope knows every input that something in it descends from."""
+    known = {int(name) for name in run.table(path, "input")}
+    if not path or scope.trail:
+        return [f"I18: only a shared scope has input records ({where})"] if known else []
+    step: StepRecord | None = run.get(*_listed(path, "step"))
+    numbers = {delivery.trail[0] for delivery in step.deliveries} if step is not None else set[int]()
+    for kind in ("request", "join", "inbox"):
+        numbers.update(record.trail[0] for record in run.table(path, kind).values())
+    numbers.update(record.input for record in run.table(path, "outbox").values())
+    return [f"I19: an input that something descends from is known ({where}: {number})" for number in numbers - known]
+
+
+def _listed(path: str, kind: str) -> tuple[str, str, str]:
+    parent, segment = slot(path)
+    return parent, kind, segment
 
 
 def _check_step(run: Run, path: str, step: StepRecord, scope: ScopeRecord, where: str) -> list[str]:

@@ -10,12 +10,13 @@ from collections.abc import Iterable, Set
 from typing import Final, TypeAlias
 
 from rehydrate.graph.definition import Definition, Join
-from rehydrate.ids import scope_of
+from rehydrate.ids import join_slot, scope_of
 from rehydrate.model.effects import Failure
 from rehydrate.model.records import FailureRecord, JoinRecord, RequestRecord, Trail
 from rehydrate.model.sealed import Listed
 
 from .change import Change
+from .scopes import has_open_scopes, trails_of
 from .steps import Arrival
 
 #: The held messages of one join and trail: names of the records by source, oldest first.
@@ -81,7 +82,8 @@ def _standing(change: Change, path: str, arrivals: list[Arrival]) -> list[Standi
         request: RequestRecord = record
         found.append((request.executor, request.trail))
     for segment, record in change.draft.items(path, "scope"):
-        found.append((scope_of(segment)[0], record.trail))
+        executor = scope_of(segment)[0]
+        found += [(executor, trail) for trail in trails_of(change.draft, join_slot(path, segment), record)]
     return found
 
 
@@ -103,7 +105,7 @@ def deadlocked(change: Change, path: str) -> bool:
     """Put a failure where half-filled joins are all that is left of a scope; they wait for each other."""
     draft = change.draft
     held: list[JoinRecord] = [record for _, record in draft.items(path, "join")]
-    if not held or draft.count(path, "request") or draft.count(path, "scope"):
+    if not held or draft.count(path, "request") or has_open_scopes(change, path):
         return False
     joins = sorted({record.join for record in held})
     text = f"joins {', '.join(map(repr, joins))} wait for each other"

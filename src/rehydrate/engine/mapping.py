@@ -13,7 +13,7 @@ from rehydrate.model.sealed import Items, Sealed
 
 from .change import Change
 from .run import Draft
-from .sharing import is_over
+from .scopes import is_over
 from .state import Write, Writes, part_names, set_whole
 
 

@@ -13,7 +13,7 @@ from rehydrate.ids import join_slot, order_key, outer_id, scope_of, slot
 from rehydrate.model.checkpoint import Status
 from rehydrate.model.effects import Failure
 from rehydrate.model.events import RequestOpened
-from rehydrate.model.records import FailureRecord, OutputRecord, RequestRecord, StepRecord
+from rehydrate.model.records import FailureRecord, OutputRecord, RequestRecord, ScopeRecord, StepRecord
 
 from .change import Change
 from .plan import Plan, invocation_name, plan_of
@@ -95,10 +95,12 @@ def next_executors(run: Run) -> list[str]:
     for path in unfinished_scopes(run):
         step: StepRecord = run.get(*_step_key(path))
         done = run.table(path, "done")
-        started = {scope_of(segment) for segment in run.table(path, "scope")}
+        scopes_here: dict[str, ScopeRecord] = dict(run.table(path, "scope"))
         for delivery in step.deliveries:
             name = invocation_name(delivery.executor, delivery.activation)
-            if name not in done and (delivery.executor, delivery.activation) not in started:
+            shared = scopes_here.get(invocation_name(delivery.executor, 1))
+            taken = shared is not None and not shared.trail and delivery.activation <= shared.inputs
+            if name not in done and name not in scopes_here and not taken:
                 found.add(f"{path}/{delivery.executor}" if path else delivery.executor)
     return sorted(found)
 

@@ -1,14 +1,50 @@
-"""Scopes that are shared: one for all messages of its node, fed in order whenever it is at rest.
+"""Shared scopes: one for all messages of its node, which takes them in order, each when it is at rest.
 
-It never ends; what a rule says of an end holds for it at rest with no open request in or below it.
+Which message is next stands in the records: the scope's number of inputs is the activation of the last one it took. An
+input is known as long as something descends from it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from rehydrate.ids import join_slot, scope_of
+from rehydrate.model.records import Trail
+
 from .change import Change
+from .plan import plan_of
+from .scopes import trails_of
+from .steps import start_scope
 
 
-def is_over(change: Change, path: str) -> bool:
-    """Tell whether a scope at rest has nothing open in or below it."""
+def take_next(change: Change, parent: str, segment: str) -> bool:
+    """Let a shared scope that came to rest take the next message of its parent's superstep; `False` without one."""
+    executor, _ = scope_of(segment)
+    if not change.graph_at(parent).nesting[executor].shared:
+        return False
+    plan = plan_of(change, parent)
+    if plan is None:
+        return False
+    taken = change.draft.get(parent, "scope", segment).inputs
+    for delivery in plan.scopes:
+        if delivery.executor == executor and delivery.activation > taken:
+            start_scope(change, parent, delivery, plan.step.payloads[delivery.payload])
+            return True
+    return False
+
+
+def forget_inputs(change: Change, path: str, in_flight: Iterable[Trail] = ()) -> None:
+    """Forget the inputs of a scope at rest that nothing descends from any more."""
     draft = change.draft
-    return not draft.count(path, "request") and not draft.count(path, "scope")
+    known = draft.items(path, "input")
+    if not known:
+        return
+    alive = {trail[0] for trail in in_flight}
+    for kind in ("request", "join"):
+        alive.update(record.trail[0] for _, record in draft.items(path, kind))
+    alive.update(record.input for _, record in draft.items(path, "outbox"))
+    for segment, record in draft.items(path, "scope"):
+        alive.update(trail[0] for trail in trails_of(draft, join_slot(path, segment), record))
+    for name, _ in known:
+        if int(name) not in alive:
+            draft.remove(path, "input", name)

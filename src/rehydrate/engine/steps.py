@@ -15,6 +15,7 @@ from rehydrate.model.records import (
     CounterRecord,
     Delivery,
     DeliveryKind,
+    InputRecord,
     LimitRecord,
     Payload,
     ScopeRecord,
@@ -31,7 +32,7 @@ from .plan import Plan
 #: Kinds that stand in a scope itself; its own scope, step and rest records stand in its parent.
 INSIDE: Final = (
     "counter", "done", "unrouted", "failure", "attempt", "request", "join", "outbox", "inbox", "instance", "state",
-    "part", "limit",
+    "part", "limit", "input",
 )  # fmt: skip
 
 
@@ -120,16 +121,32 @@ def start_step(change: Change, path: str, plan: Plan) -> None:
 
 
 def start_scope(change: Change, parent: str, delivery: Delivery, payload: Payload) -> None:
-    """Begin a sub-workflow with the message it received; its number is the activation of its executor."""
-    path = child_path(parent, delivery.executor, delivery.activation)
-    change.events.append(ScopeStarted(path=path, executor_id=delivery.executor, activation=delivery.activation))
-    inputs = change.graph_at(parent).nesting[delivery.executor].inputs
-    if inputs:
-        copy_in(change.draft, parent, path, inputs)
+    """Begin a sub-workflow with the message it received; its number is the activation of its executor.
+
+    One that is shared has the number 1 and takes the message as its next input; while it is busy it takes none.
+    """
+    nesting = change.graph_at(parent).nesting[delivery.executor]
+    path = child_path(parent, delivery.executor, 1 if nesting.shared else delivery.activation)
+    scope = ScopeRecord(delivery.trail, inputs=1)
+    if nesting.shared:
+        if change.draft.step(path) is not None:
+            return
+        scope = _next_input(change, path, delivery)
+    if scope.superstep == 0:
+        change.events.append(ScopeStarted(path=path, executor_id=delivery.executor, activation=delivery.activation))
+    if nesting.inputs:
+        copy_in(change.draft, parent, path, nesting.inputs)
     start = change.graph_at(path).start
     kind = "list" if isinstance(payload, Listed) else delivery.kind
-    arrival = Arrival(start, payload, (1,), kind, delivery.name, delivery.handler)
-    open_step(change, path, ScopeRecord(delivery.trail, inputs=1), [arrival])
+    arrival = Arrival(start, payload, (scope.inputs,), kind, delivery.name, delivery.handler)
+    open_step(change, path, scope, [arrival])
+
+
+def _next_input(change: Change, path: str, delivery: Delivery) -> ScopeRecord:
+    """Number a message as an input of a shared scope, for which its limit starts anew."""
+    before = change.draft.scope(path) if change.draft.has_scope(path) else ScopeRecord(())
+    change.draft.put(path, "input", str(delivery.activation), InputRecord(delivery.trail))
+    return msgspec.structs.replace(before, inputs=delivery.activation, used=0)
 
 
 def close_step(change: Change, path: str) -> None:

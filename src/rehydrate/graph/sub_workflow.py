@@ -53,10 +53,11 @@ class WorkflowExecutor(Executor):
     It takes what the workflow's start executor takes and sends what the workflow yields. The id is the workflow's name
     unless given.
 
-    `inputs` copies state of the parent to the scope when it starts, by `{parent key: child key}`; `outputs` copies
-    state back when it ends, by `{child key: parent key}`. `forward_outputs` says whether what the workflow yields
-    becomes messages along the edges or outputs of the parent. Raises `ExecutorDefinitionError` for something that is
-    not a built workflow, and for arguments that mean nothing.
+    `requests="intercept"` sends what is asked in it to an executor of the parent. `isolation="shared"` keeps one scope,
+    which takes each message as a further input. `inputs` copies state of the parent to the scope when it starts, by
+    `{parent key: child key}`; `outputs` copies state back when it ends, by `{child key: parent key}`. `forward_outputs`
+    says whether what the workflow yields becomes messages along the edges or outputs of the parent. Raises
+    `ExecutorDefinitionError` for something that is not a built workflow, and for arguments that mean nothing.
     """
 
     def __init__(
@@ -101,7 +102,8 @@ class WorkflowExecutor(Executor):
 
     # The base class's hooks are about an instance; this executor has none, and its state is a view of a checkpoint.
     def on_checkpoint_save(self, checkpoint: HasExecutorStates) -> Mapping[str, object]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Return this sub-workflow's part of a checkpoint: `{"sub_workflow_checkpoint": {number: checkpoint}}`."""
+        """Return this sub-workflow's part of a checkpoint: `{"sub_workflow_checkpoint": {number: checkpoint}}`, or the
+        checkpoint itself where its scope is shared and has begun."""
         return checkpoint.executor_states.get(self.id, {"sub_workflow_checkpoint": {}})
 
     def on_checkpoint_restore(self, state: Mapping[str, object], checkpoint: Checkpoint) -> Checkpoint:  # pyright: ignore[reportIncompatibleMethodOverride]

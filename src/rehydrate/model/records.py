@@ -75,7 +75,8 @@ class ReceiptsRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, for
 
 
 class ScopeRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
-    """One running workflow. `trail` is that of the message that started it, in the parent; `inputs` numbers its inputs;
+    """One running workflow. `trail` is that of the message that started it, in the parent, and empty for one that is
+    shared; `inputs` numbers its inputs;
     `used` counts its supersteps in `allowance`; `outbox` and `joined` number what it yielded and what joins took."""
 
     trail: Trail
@@ -85,6 +86,12 @@ class ScopeRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid
     used: int = 0
     outbox: int = 0
     joined: int = 0
+
+
+class InputRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
+    """One input of a shared scope, by its number in it: `trail` is that of the message, in the parent."""
+
+    trail: Trail
 
 
 class Delivery(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
@@ -181,13 +188,14 @@ class JoinRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_
 class OutboxRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
     """Something a scope yielded that its parent's barrier has not taken, or not on all its edges.
 
-    With `request`, the name of an intercepted request with its path, it is that request on its way up: `value` is its
-    data and `handler` the response handler that waits for the answer.
+    `input` is the number of the scope's input that it descends from. With `request`, the name of an intercepted request
+    with its path, it is that request on its way up: `value` is its data and `handler` the response handler that waits.
     """
 
     value: Sealed
     routes: tuple[Route, ...]
     executor: str
+    input: int = 1
     request: str = ""
     handler: str = ""
 
@@ -230,7 +238,7 @@ class PartRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_
 
 Record: TypeAlias = (
     RunRecord | SignatureRecord | TurnRecord | OutputRecord | ReceiptRecord | ReceiptsRecord | ScopeRecord
-    | StepRecord | LimitRecord | RestRecord | CounterRecord | DoneRecord | FailureRecord | AttemptRecord
+    | InputRecord | StepRecord | LimitRecord | RestRecord | CounterRecord | DoneRecord | FailureRecord | AttemptRecord
     | RequestRecord | JoinRecord | OutboxRecord | InboxRecord | InstanceRecord | StateRecord | PartRecord
 )  # fmt: skip
 
@@ -243,6 +251,7 @@ RECORD_TYPES: dict[str, type[Record]] = {
     "receipt": ReceiptRecord,
     "receipts": ReceiptsRecord,
     "scope": ScopeRecord,
+    "input": InputRecord,
     "step": StepRecord,
     "limit": LimitRecord,
     "rest": RestRecord,
