@@ -31,7 +31,10 @@ def draw_nesting(seed: int, graphs: dict[str, GraphPlan]) -> None:
         for node in graph.nodes:
             if node.kind == "workflow":
                 node.nesting = NestingPlan(
-                    intercept=random.random() < 0.4, shared=random.random() < 0.4, mapped=random.random() < 0.5
+                    intercept=random.random() < 0.4,
+                    shared=random.random() < 0.4,
+                    mapped=random.random() < 0.5,
+                    timed=random.random() < 0.3,
                 )
 
 
@@ -48,6 +51,7 @@ def nested(plan: NodePlan, child: Workflow, *, has_edges: bool) -> WorkflowExecu
         requests="intercept" if nesting.intercept else "propagate",
         isolation="shared" if nesting.shared else "isolated",
         forward_outputs="message" if has_edges else "output",
+        timeout=1e6 if nesting.timed else None,
         **mapping,
     )
 

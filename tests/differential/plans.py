@@ -19,6 +19,7 @@ class NestingPlan(msgspec.Struct):
     intercept: bool = False
     shared: bool = False
     mapped: bool = False
+    timed: bool = False
 
 
 class NodePlan(msgspec.Struct):

@@ -108,6 +108,7 @@ def _simpler_nodes(node: NodePlan) -> Iterator[NodePlan]:
         {"nesting": msgspec.structs.replace(node.nesting, intercept=False)},
         {"nesting": msgspec.structs.replace(node.nesting, shared=False)},
         {"nesting": msgspec.structs.replace(node.nesting, mapped=False)},
+        {"nesting": msgspec.structs.replace(node.nesting, timed=False)},
         {"asks": 0},
         {"fails": 0},
         {"state": ()},

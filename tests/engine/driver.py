@@ -7,13 +7,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from random import Random
+from typing import NamedTuple
 from zlib import crc32
 
 import msgspec
 
 from rehydrate.codecs.records import decode_record, encode_record
-from rehydrate.engine.commands import Commit, EndRun, MergeState, Publish, RouteAgain, StartInvocation
-from rehydrate.engine.inputs import Answer, Input, InvocationBroken, InvocationFinished, StateMerged, TurnArrived
+from rehydrate.engine.commands import (
+    Commit,
+    EndRun,
+    MergeState,
+    Publish,
+    RouteAgain,
+    StartInvocation,
+    StopScope,
+)
+from rehydrate.engine.inputs import (
+    Answer,
+    Input,
+    InvocationBroken,
+    InvocationFinished,
+    StateMerged,
+    TimeUp,
+    TurnArrived,
+)
 from rehydrate.engine.invariants import check_run
 from rehydrate.engine.reading import open_requests
 from rehydrate.engine.run import COUNTED, Run
@@ -23,7 +40,7 @@ from rehydrate.ids import scope_of, slot
 from rehydrate.model.checkpoint import Status
 from rehydrate.model.effects import Ask, Effect, Failure, Output, Respond, Route, Send, SetState, UpdateState
 from rehydrate.model.events import Event
-from rehydrate.model.records import DoneRecord, Key, Payload, RunRecord
+from rehydrate.model.records import DoneRecord, Key, Payload, RunRecord, TimerRecord
 from rehydrate.model.sealed import Items, Listed, Sealed
 
 Records = list[tuple[Key, bytes]]
@@ -175,22 +192,33 @@ class Hands:
         return []
 
 
+class Waiting(NamedTuple):
+    """What will be told of something that runs in a scope."""
+
+    path: str
+    finish: Callable[[], Input]
+
+
 class Driver:
     """One run in memory. Every transition is checked: pure, repeatable, valid, and made of storable records."""
 
     def __init__(self, hands: Hands, run: Run | None = None) -> None:
         self.hands = hands
         self.run = run or Run()
-        self.waiting: list[Callable[[], Input]] = []
+        self.waiting: list[Waiting] = []
+        #: Scopes that were stopped: what runs in them is never told.
+        self.over: list[str] = []
         self.events: list[Event] = []
         self.commits = 0
+        self.clock = 1000.0
         self.ended: EndRun | None = None
 
     def take(self, *inputs: Input) -> Step:
         """Make one transition real and note what follows from it."""
         before = encoded(self.run)
-        step = transition(self.hands.graph, self.run, inputs)
-        assert transition(self.hands.graph, self.run, inputs) == step
+        self.clock += 1.0
+        step = transition(self.hands.graph, self.run, inputs, self.clock)
+        assert transition(self.hands.graph, self.run, inputs, self.clock) == step
         assert encoded(self.run) == before
         for (_, kind), changed in step.delta.items():
             for record in changed.values():
@@ -208,11 +236,13 @@ class Driver:
         hands, run = self.hands, self.run
         match command:
             case StartInvocation():
-                self.waiting.append(lambda: hands.finish(run, command))
+                self._wait(command.path, lambda: hands.finish(run, command))
             case RouteAgain():
-                self.waiting.append(lambda: hands.route(run, command))
+                self._wait(command.path, lambda: hands.route(run, command))
             case MergeState():
-                self.waiting.append(lambda: hands.merge(command))
+                self._wait(command.path, lambda: hands.merge(command))
+            case StopScope():
+                self.over.append(command.path)
             case Publish():
                 self.events += command.events
             case Commit():
@@ -220,25 +250,47 @@ class Driver:
             case EndRun():
                 self.ended = command
 
+    def _wait(self, path: str, finish: Callable[[], Input]) -> None:
+        assert not any(path == over or path.startswith(f"{over}/") for over in self.over), "started in a stopped scope"
+        self.waiting.append(Waiting(path, finish))
+
     def begin(self, arrived: TurnArrived) -> None:
         """Claim a turn or a continuation; whatever ran before is gone with its process."""
         self.waiting.clear()
+        self.over.clear()
         self.ended = None
         self.take(arrived)
 
     def rest(self, random: Random, batch: int = 1) -> Status:
         """Let what waits finish in any order, so many at a time, until the run rests."""
         while self.ended is None:
-            assert self.waiting, "nothing runs, and the run has not ended"
+            assert self.running(), "nothing runs, and the run has not ended"
             self.take(*self.some(random, batch))
-        assert self.waiting == []
+        assert self.running() == []
         return self.ended.status
 
     def some(self, random: Random, batch: int) -> list[Input]:
         """Finish some of what waits."""
-        random.shuffle(self.waiting)
-        chosen, self.waiting = self.waiting[:batch], self.waiting[batch:]
-        return [finish() for finish in chosen]
+        waiting = self.running()
+        random.shuffle(waiting)
+        chosen, self.waiting = waiting[:batch], waiting[batch:]
+        return [item.finish() for item in chosen]
+
+    def running(self) -> list[Waiting]:
+        """What waits in scopes that are not stopped."""
+        return [
+            item
+            for item in self.waiting
+            if not any(item.path == over or item.path.startswith(f"{over}/") for over in self.over)
+        ]
+
+    def timers(self) -> list[TimeUp]:
+        """The times that run."""
+        return [
+            TimeUp(path, record.deadline)
+            for (path, kind, _), record in self.run.records()
+            if kind == "timer" and isinstance(record, TimerRecord) and record.deadline is not None
+        ]
 
     def answers(self) -> tuple[Answer, ...]:
         """An answer to every open request."""

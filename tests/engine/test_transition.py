@@ -44,8 +44,8 @@ def driver_of(seed: int, *, stormy: bool = False) -> Driver:
 
 
 def facts(driver: Driver) -> dict[Key, bytes]:
-    """All records as bytes, but for attempts: they say how often a process was lost."""
-    return {key: data for key, data in encoded(driver.run) if key[1] != "attempt"}
+    """All records as bytes, but for what says how often a process was lost, and what time it is."""
+    return {key: data for key, data in encoded(driver.run) if key[1] not in ("attempt", "timer")}
 
 
 def events_by_scope(events: list[Event]) -> dict[str, list[Event]]:
@@ -105,10 +105,12 @@ def test_a_run_stays_valid_and_never_gets_stuck_whatever_comes(seed: int) -> Non
         running = driver.ended is None
         chance = random.random()
         if running and chance < 0.7:
-            assert driver.waiting, "nothing runs, and the run has not ended"
+            assert driver.running(), "nothing runs, and the run has not ended"
             driver.take(*driver.some(random, random.choice((1, 1, 2, 4))))
         elif running and chance < 0.8 and driver.answers():
             driver.take(AnswersArrived(driver.answers()[:1]))
+        elif running and chance < 0.83 and driver.timers():
+            driver.take(random.choice(driver.timers()))
         elif running and chance < 0.85:
             driver.take(CancelAsked())
             assert driver.ended is not None

@@ -16,6 +16,7 @@ from rehydrate import (
 )
 from tests.nested.intercepted import policed
 from tests.nested.mapped import mapped
+from tests.nested.self_nested import levels
 from tests.nested.sharing import shared
 from tests.nested.tree import tree
 
@@ -179,5 +180,16 @@ def for_user() -> Workflow:
 #: The names by which another process is asked for them.
 STORIES: dict[str, Callable[..., Workflow]] = {
     story.__name__: story
-    for story in (counting, two_down, one_after_the_other, both_at_once, for_user, tree, mapped, policed, shared)
+    for story in (
+        counting,
+        two_down,
+        one_after_the_other,
+        both_at_once,
+        for_user,
+        tree,
+        mapped,
+        policed,
+        shared,
+        levels,
+    )
 }

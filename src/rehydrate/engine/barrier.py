@@ -41,7 +41,6 @@ from rehydrate.model.records import (
     OutboxRecord,
     OutputRecord,
     RequestRecord,
-    RestRecord,
     Trail,
 )
 from rehydrate.model.sealed import Sealed
@@ -54,9 +53,10 @@ from .mapping import add_left
 from .plan import Plan, invocation_name, plan_of
 from .run import birth_of
 from .scopes import is_over, trail_of
-from .sharing import forget_inputs, take_next
+from .sharing import come_to_rest, forget_inputs
 from .state import Write, Writes, apply_writes, contributions, find_conflict
 from .steps import Arrival, close_step, drop_scope, open_step
+from .timing import note_time
 
 
 def ready(change: Change, path: str, plan: Plan) -> bool:
@@ -334,6 +334,8 @@ class Barrier:
     def _go_on(self) -> None:
         """Begin the next superstep, or come to rest."""
         self.change.barriers = True
+        if self.draft.has(self.path, "timer"):
+            note_time(self.change, self.path)
         if self.responses:
             open_step(self.change, self.path, self.scope, self.arrivals)
             answer_below(self.change, self.responses)
@@ -344,6 +346,4 @@ class Barrier:
         self.draft.put_scope(self.path, self.scope)
         close_step(self.change, self.path)
         if self.path:
-            parent, segment = slot(self.path)
-            if not take_next(self.change, parent, segment):
-                self.draft.put(parent, "rest", segment, RestRecord())
+            come_to_rest(self.change, self.path)

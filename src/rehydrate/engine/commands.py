@@ -61,6 +61,26 @@ class MergeState(msgspec.Struct, frozen=True, gc=False):
     contributions: tuple[Contribution, ...]
 
 
+class StartTimer(msgspec.Struct, frozen=True, gc=False):
+    """Tell when a scope has been busy for so many seconds from now on."""
+
+    path: str
+    seconds: float
+    deadline: float
+
+
+class StopTimer(msgspec.Struct, frozen=True, gc=False):
+    """A scope is at rest: its time stands still."""
+
+    path: str
+
+
+class StopScope(msgspec.Struct, frozen=True, gc=False):
+    """Stop all that runs in a scope and below it; nothing of it is told any more."""
+
+    path: str
+
+
 class EndRun(msgspec.Struct, frozen=True, gc=False):
     """The run rests with this status; `paths` are where a failure or a limit stopped it."""
 
@@ -68,4 +88,6 @@ class EndRun(msgspec.Struct, frozen=True, gc=False):
     paths: tuple[str, ...] = ()
 
 
-Command: TypeAlias = Commit | Publish | StartInvocation | RouteAgain | MergeState | EndRun
+Command: TypeAlias = (
+    Commit | Publish | StartInvocation | RouteAgain | MergeState | StartTimer | StopTimer | StopScope | EndRun
+)

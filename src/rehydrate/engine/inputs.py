@@ -89,10 +89,24 @@ class AnswersArrived(msgspec.Struct, frozen=True, gc=False):
     answers: tuple[Answer, ...]
 
 
+class TimeUp(msgspec.Struct, frozen=True, gc=False):
+    """The time that was to be up at `deadline` is up for a scope."""
+
+    path: str
+    deadline: float
+
+
 class CancelAsked(msgspec.Struct, frozen=True, gc=False):
     """The run is to stop at what it has."""
 
 
 Input: TypeAlias = (
-    TurnArrived | InvocationFinished | InvocationBroken | StateMerged | MergeBroken | AnswersArrived | CancelAsked
+    TurnArrived
+    | InvocationFinished
+    | InvocationBroken
+    | StateMerged
+    | MergeBroken
+    | AnswersArrived
+    | TimeUp
+    | CancelAsked
 )

@@ -12,6 +12,7 @@ from rehydrate.model.records import (
     ScopeRecord,
     StateRecord,
     StepRecord,
+    TimerRecord,
     TurnRecord,
 )
 
@@ -80,6 +81,9 @@ def _check_scope(run: Run, path: str) -> list[str]:
         found += _check_step(run, path, step, scope, where)
     if path and run.get(parent, "rest", segment) is not None and step is not None:
         found.append(f"I10: a scope with a superstep is not at rest ({where})")
+    timer: TimerRecord | None = run.get(path, "timer", "")
+    if timer is not None and timer.deadline is not None and step is None:
+        found.append(f"I20: the time of a scope at rest stands still ({where})")
     found += _check_state(run, path, where)
     found += _check_inputs(run, path, scope, where)
     found += [

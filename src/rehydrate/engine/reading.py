@@ -136,13 +136,15 @@ def busy(change: Change, path: str = "") -> bool:
     plan = plan_of(change, path)
     if plan is None:
         return False
+    failures: list[FailureRecord] = [record for _, record in draft.items(path, "failure")]
+    if any(record.failure.kind == "timeout" for record in failures):
+        return False
     below = [segment for segment, _ in draft.items(path, "step")]
     if any(busy(change, join_slot(path, s)) for s in below):
         return True
     if draft.get(path, "limit", "") is not None:
         return False
     done = draft.count(path, "done")
-    failures: list[FailureRecord] = [record for _, record in draft.items(path, "failure")]
     if done == plan.invocations:
         return not failures and not below
     return done + sum(_blocked(draft, plan, path, failure) for failure in failures) < plan.invocations

@@ -8,16 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rehydrate.ids import join_slot, scope_of
-from rehydrate.model.records import Trail
+from rehydrate.ids import join_slot, scope_of, slot
+from rehydrate.model.records import RestRecord, Trail
 
 from .change import Change
 from .plan import plan_of
 from .scopes import trails_of
 from .steps import start_scope
+from .timing import pause_timer
 
 
-def take_next(change: Change, parent: str, segment: str) -> bool:
+def come_to_rest(change: Change, path: str) -> None:
+    """Leave a mark of rest in the parent, unless a message waits there that a shared scope takes now."""
+    if change.draft.has(path, "timer"):
+        pause_timer(change, path)
+    parent, segment = slot(path)
+    if not _take_next(change, parent, segment):
+        change.draft.put(parent, "rest", segment, RestRecord())
+
+
+def _take_next(change: Change, parent: str, segment: str) -> bool:
     """Let a shared scope that came to rest take the next message of its parent's superstep; `False` without one."""
     executor, _ = scope_of(segment)
     if not change.graph_at(parent).nesting[executor].shared:

@@ -28,11 +28,12 @@ from .change import Change
 from .commands import StartInvocation
 from .mapping import copy_in
 from .plan import Plan
+from .timing import start_timer
 
 #: Kinds that stand in a scope itself; its own scope, step and rest records stand in its parent.
 INSIDE: Final = (
     "counter", "done", "unrouted", "failure", "attempt", "request", "join", "outbox", "inbox", "instance", "state",
-    "part", "limit", "input",
+    "part", "limit", "input", "timer",
 )  # fmt: skip
 
 
@@ -134,6 +135,8 @@ def start_scope(change: Change, parent: str, delivery: Delivery, payload: Payloa
         scope = _next_input(change, path, delivery)
     if scope.superstep == 0:
         change.events.append(ScopeStarted(path=path, executor_id=delivery.executor, activation=delivery.activation))
+    if nesting.timeout is not None:
+        start_timer(change, path, nesting.timeout)
     if nesting.inputs:
         copy_in(change.draft, parent, path, nesting.inputs)
     start = change.graph_at(path).start

@@ -29,12 +29,14 @@ from .inputs import (
     InvocationFinished,
     MergeBroken,
     StateMerged,
+    TimeUp,
     TurnArrived,
 )
 from .plan import invocation_name, plan_of
 from .reading import busy, failures, resting_status
 from .run import OwnDelta, Run
 from .steps import Arrival, all_scopes
+from .timing import expire, hold_back
 from .turn import begin_turn
 from .waking import in_order, take_answer, wake
 
@@ -46,19 +48,24 @@ class Step(msgspec.Struct, frozen=True, gc=False):
     commands: tuple[Command, ...]
 
 
-def transition(graph: Definition, run: Run, inputs: Sequence[Input]) -> Step:
-    """Take in what happened and say what follows; `run` is only read."""
-    change = Change(graph, run)
+def transition(graph: Definition, run: Run, inputs: Sequence[Input], time: float = 0.0) -> Step:
+    """Take in what happened and say what follows; `run` is only read.
+
+    `time` is in seconds since the epoch, and is asked for only where `graph.is_timed`.
+    """
+    change = Change(graph, run, time)
     touched: set[str] = set()
     merged: dict[str, dict[str, Sealed]] = {}
     for item in inputs:
         if isinstance(item, CancelAsked):
             return _cancelled(change)
-        if touched and isinstance(item, AnswersArrived):
+        if touched and isinstance(item, AnswersArrived | TimeUp):
             _pass(change, touched, merged)
         _take(change, item, touched, merged)
     _pass(change, touched, merged)
     _end(change)
+    if graph.is_timed and change.draft.totals["failure"]:
+        hold_back(change)
     return Step(*change.finish())
 
 
@@ -86,6 +93,8 @@ def _take(change: Change, item: Input, touched: set[str], merged: dict[str, dict
             touched.add(item.path)
         case MergeBroken():
             _fail(change, item.path, item.key, FailureRecord(item.failure, ""))
+        case TimeUp():
+            expire(change, item)
         case CancelAsked():
             pass
         case _:

@@ -29,6 +29,7 @@ from .receipts import leave_receipt
 from .restart import restart
 from .run import birth_of
 from .steps import Arrival, all_scopes, stepping_scopes
+from .timing import go_on, stand_still
 from .waking import Arrivals, in_order, take_answer, wake
 
 
@@ -49,6 +50,8 @@ def begin_turn(change: Change, arrived: TurnArrived) -> None:
         arrivals.setdefault(answer.path, []).append(arrival)
         trails.setdefault(answer.path, []).append(arrival.trail)
     woken: list[str] = []
+    if draft.totals["timer"]:
+        stand_still(change, stepping_scopes(change))
     if arrived.on_unfinished == "discard":
         woken = discard(change, frozenset(arrivals), trails)
     unfinished = stepping_scopes(change)
@@ -57,6 +60,8 @@ def begin_turn(change: Change, arrived: TurnArrived) -> None:
         arrivals.setdefault("", []).append(_seed(change, arrived))
     restart(change, unfinished, arrived)
     wake(change, arrivals, woken)
+    if change.graph.is_timed or draft.totals["timer"]:
+        go_on(change, stepping_scopes(change))
     for path in reversed(stepping_scopes(change)):
         pass_barriers(change, path)
 

@@ -16,6 +16,7 @@ from .inputs import Answer
 from .joins import end_deadlock
 from .receipts import leave_receipt
 from .steps import Arrival, open_step
+from .timing import resume_timer
 
 #: What arrives from outside of a scope, by scope.
 Arrivals: TypeAlias = dict[str, list[Arrival]]
@@ -45,6 +46,8 @@ def wake(change: Change, arrivals: Arrivals, woken: list[str]) -> None:
         if change.draft.step(path) is None:
             parent, segment = slot(path)
             change.draft.remove(parent, "rest", segment)
+            if path and change.graph.is_timed:
+                resume_timer(change, path)
             open_step(change, path, change.draft.scope(path), here)
             continue
         number = change.draft.count(path, "inbox")

@@ -57,6 +57,7 @@ from .run import (
     SaveHookError,
     SendTypeError,
     StateConflictError,
+    SubWorkflowTimeoutError,
 )
 from .store import CommitConflictError, SaveFailedError, StoreClosedError, StoreUnavailableError
 
@@ -110,6 +111,7 @@ __all__ = [
     "StoreError",
     "StoreUnavailableError",
     "StreamStateError",
+    "SubWorkflowTimeoutError",
     "TurnInProgressError",
     "TypeChangedError",
     "TypeNameConflictError",

@@ -169,6 +169,23 @@ class JoinDeadlockError(RunError):
 
 
 @dataclass(eq=False, repr=False)
+class SubWorkflowTimeoutError(RunError):
+    """A sub-workflow was busy for longer than it may be."""
+
+    code: ClassVar[str] = "sub-workflow-timeout"
+    path: str
+    seconds: float
+
+    def text(self) -> str:
+        """Name the scope and its limit."""
+        return f"sub-workflow {self.path} was busy for more than {self.seconds:g} seconds."
+
+    def action(self) -> str:
+        """Say what to do next."""
+        return "Continue the run: it goes on inside with a new time; or give the WorkflowExecutor a longer timeout."
+
+
+@dataclass(eq=False, repr=False)
 class SaveHookError(RunError):
     """`on_checkpoint_save` or `on_checkpoint_restore` of an executor failed."""
 

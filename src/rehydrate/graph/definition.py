@@ -83,6 +83,13 @@ class Definition:
         return frozenset(source for source, groups in self.outgoing.items() if groups and source not in outputs)
 
     @cached_property
+    def is_timed(self) -> bool:
+        """Whether a sub-workflow at any depth has a time limit."""
+        return any(n.timeout is not None for n in self.nesting.values()) or any(
+            child.is_timed for child in self.children.values()
+        )
+
+    @cached_property
     def fan_in(self) -> Mapping[tuple[str, str], Edge]:
         """The edge of each (source, join)."""
         return {(edge.source, edge.target): edge for edge in self.edges if edge.fan_in}

@@ -86,7 +86,7 @@ Effect: TypeAlias = Send | Output | Ask | Respond | SetState | UpdateState
 #: For `isinstance`, which takes a tuple three times as fast as a union.
 STATE_EFFECTS: Final = (SetState, UpdateState)
 ROUTED_EFFECTS: Final = (Send, Output, Ask)
-FailureKind: TypeAlias = Literal["handler", "conflict", "routing", "merge", "lost", "deadlock", "response"]
+FailureKind: TypeAlias = Literal["handler", "conflict", "routing", "merge", "lost", "deadlock", "response", "timeout"]
 
 
 class Failure(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):

@@ -129,6 +129,17 @@ class RestRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_
     """A scope that came to rest and was not yet collected at a barrier of its parent."""
 
 
+class TimerRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
+    """What is left of a scope's time, in seconds, as of its newest barrier.
+
+    While it is busy `deadline` says when it is up, in seconds since the epoch; it counts only for the process that set
+    it.
+    """
+
+    left: float
+    deadline: float | None = None
+
+
 class CounterRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
     """The newest activation number of an executor in a scope; it never goes back."""
 
@@ -238,8 +249,9 @@ class PartRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_
 
 Record: TypeAlias = (
     RunRecord | SignatureRecord | TurnRecord | OutputRecord | ReceiptRecord | ReceiptsRecord | ScopeRecord
-    | InputRecord | StepRecord | LimitRecord | RestRecord | CounterRecord | DoneRecord | FailureRecord | AttemptRecord
-    | RequestRecord | JoinRecord | OutboxRecord | InboxRecord | InstanceRecord | StateRecord | PartRecord
+    | InputRecord | StepRecord | LimitRecord | RestRecord | TimerRecord | CounterRecord | DoneRecord | FailureRecord
+    | AttemptRecord | RequestRecord | JoinRecord | OutboxRecord | InboxRecord | InstanceRecord | StateRecord
+    | PartRecord
 )  # fmt: skip
 
 #: The class of each kind; what is stored under a kind decodes to exactly this.
@@ -255,6 +267,7 @@ RECORD_TYPES: dict[str, type[Record]] = {
     "step": StepRecord,
     "limit": LimitRecord,
     "rest": RestRecord,
+    "timer": TimerRecord,
     "counter": CounterRecord,
     "done": DoneRecord,
     "unrouted": DoneRecord,

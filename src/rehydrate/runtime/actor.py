@@ -10,7 +10,18 @@ import asyncio
 from collections.abc import Sequence
 from typing import Literal, TypeAlias, assert_never
 
-from rehydrate.engine.commands import Command, Commit, EndRun, MergeState, Publish, RouteAgain, StartInvocation
+from rehydrate.engine.commands import (
+    Command,
+    Commit,
+    EndRun,
+    MergeState,
+    Publish,
+    RouteAgain,
+    StartInvocation,
+    StartTimer,
+    StopScope,
+    StopTimer,
+)
 from rehydrate.engine.inputs import Answer, AnswersArrived, CancelAsked, Input, InvocationFinished, TurnArrived
 from rehydrate.engine.run import Delta, OwnDelta, Run, merged_delta
 from rehydrate.engine.transition import Step, transition
@@ -28,6 +39,7 @@ from .invocation import route_again
 from .merging import merge_state
 from .owner import hold, unregister
 from .saver import Ledger, Saver
+from .timers import Timers
 
 Durability: TypeAlias = Literal["superstep", "turn", "off"]
 #: How long a finished invocation waits for a commit that takes it along, in seconds.
@@ -56,6 +68,7 @@ class Actor:
         self.channel = channel
         self.each_step = saver is not None and durability == "superstep"
         self.crew = Crew(around, self._arrived, max_concurrency)
+        self.timers = Timers(self.post)
         self.ending: EndRun | None = None
         self.ended = False
         self.claimed = False
@@ -98,7 +111,7 @@ class Actor:
 
         Cancelled, it waits for the commit on its way; `claimed` tells what became of it.
         """
-        self._apply(transition(self.graph, self.run, [arrived]))
+        self._apply(transition(self.graph, self.run, [arrived], self._time()))
         loop = asyncio.get_running_loop()
         waiter = self._claimant = loop.create_future()
         self.task = loop.create_task(self._drive(), name=f"rehydrate run {self.ledger.run_id}")
@@ -141,6 +154,7 @@ class Actor:
         """Drive the run no more."""
         self.ended = True
         self.crew.stop("was stopped with its run")
+        self.timers.stop_all()
         if self.saver is not None:
             unregister(self.ledger.birth, self.saver.lease.epoch, self)
 
@@ -267,7 +281,10 @@ class Actor:
 
     def _take_in(self) -> None:
         inputs, self._inbox = self._inbox, []
-        self._apply(transition(self.graph, self.run, inputs))
+        self._apply(transition(self.graph, self.run, inputs, self._time()))
+
+    def _time(self) -> float:
+        return self.ledger.clock.time() if self.graph.is_timed else 0.0
 
     def _apply(self, step: Step) -> None:
         """Make a step real in memory, and obey or keep its commands by whether they wait for the commit."""
@@ -286,7 +303,7 @@ class Actor:
                         self._events.extend(command.events)
                     case EndRun():
                         self.ending = command
-                    case StartInvocation() | RouteAgain() | MergeState():
+                    case StartInvocation() | RouteAgain() | MergeState() | StartTimer() | StopTimer() | StopScope():
                         if waits:
                             self._later.append(command)
                         else:
@@ -369,6 +386,11 @@ class Actor:
             case MergeState():
                 merged, cause = merge_state(self.around.codec, self.around.outlets.graph_at(command.path), command)
                 self._arrived(merged, cause)
+            case StartTimer() | StopTimer():
+                self.timers.obey(command)
+            case StopScope():
+                self.timers.obey(command)
+                self.crew.stop_scope(command.path, "was stopped: its sub-workflow took too long")
             case Commit() | Publish() | EndRun():
                 pass
             case _:

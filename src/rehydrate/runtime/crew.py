@@ -69,6 +69,8 @@ class Crew:
         self._chains: dict[str, dict[str, _Chain]] = {}
         self._instances: dict[str, dict[str, Executor]] = {}
         self._stopped = False
+        #: Scopes that are stopped, with all below them.
+        self._over: list[str] = []
         self._context = copy_context()
 
     def is_working(self) -> bool:
@@ -92,6 +94,18 @@ class Crew:
                 invocation.context.close(why)
             task.cancel()
 
+    def stop_scope(self, path: str, why: str) -> None:
+        """Stop the invocations in a scope and below it; nothing is told of them any more."""
+        self._over.append(path)
+        for task, invocation in list(self._tasks.items()):
+            if invocation is not None and self._is_over(invocation.start.path):
+                if invocation.context is not None:
+                    invocation.context.close(why)
+                task.cancel()
+
+    def _is_over(self, path: str) -> bool:
+        return any(path == over or path.startswith(f"{over}/") for over in self._over)
+
     async def _invoke(self, start: StartInvocation) -> None:
         task = cast("asyncio.Task[None]", asyncio.current_task())
         try:
@@ -102,7 +116,7 @@ class Crew:
                     told = await self._run(start, task)
         finally:
             del self._tasks[task]
-        if told is not None and not self._stopped:
+        if told is not None and not self._stopped and not (self._over and self._is_over(start.path)):
             self._tell(*told)
 
     async def _run(self, start: StartInvocation, task: asyncio.Task[None]) -> tuple[Input, BaseException | None] | None:
@@ -113,7 +127,7 @@ class Crew:
             executor = self.around.outlets.graph_at(start.path).executors[delivery.executor]
             if executor.has_instance_state:
                 executor = await self._instance(start, executor, chain)
-            if self._stopped:
+            if self._stopped or (self._over and self._is_over(start.path)):
                 return None
             invocation = Invocation(self.around, start, executor, chain.writes)
             self._tasks[task] = invocation

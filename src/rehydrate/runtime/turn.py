@@ -12,7 +12,14 @@ from typing import Final
 
 from rehydrate.engine import reading
 from rehydrate.engine.run import birth_of
-from rehydrate.errors import CommitConflictError, JoinDeadlockError, RehydrateError, RunFailedError, StateConflictError
+from rehydrate.errors import (
+    CommitConflictError,
+    JoinDeadlockError,
+    RehydrateError,
+    RunFailedError,
+    StateConflictError,
+    SubWorkflowTimeoutError,
+)
 from rehydrate.model.checkpoint import Lease, Status
 from rehydrate.model.events import Event, OutputYielded, StatusChanged, TurnStarted
 from rehydrate.model.records import RunRecord
@@ -111,10 +118,10 @@ class Turn:
         places = reading.failures(run, self.program.graph, reading.scopes(run))
         causes = self.actor.causes if self.actor is not None else {}
         first = places[0]
-        where = f"{first.path}/{first.executor}" if first.path else first.executor or "the root"
+        where = f"{first.path}/{first.executor}".strip("/") or "the root"
         reason = f"{first.failure.type}: {first.failure.text}"
         if len(places) > 1:
-            others = ", ".join(f"{p.path}/{p.name}".lstrip("/") for p in places[1:4])
+            others = ", ".join(f"{p.path}/{p.name}".strip("/") for p in places[1:4])
             reason += f" (and {len(places) - 1} more: {others})"
         cause = causes.get((first.path, first.name)) or engine_error(first)
         raise RunFailedError(result.run_id, where, reason, result) from cause
@@ -253,6 +260,8 @@ def engine_error(place: reading.FailedPlace) -> RehydrateError | None:
         return StateConflictError(place.path, *failure.facts)
     if failure.kind == "deadlock":
         return JoinDeadlockError(place.path, failure.facts)
+    if failure.kind == "timeout" and not place.executor:
+        return SubWorkflowTimeoutError(place.path, float(failure.facts[0]))
     if failure.kind == "response":
         return response_failure(place)
     return None
