@@ -1,6 +1,7 @@
 """A workflow under several ids, and one that nests itself by a function with a depth."""
 
 import asyncio
+from itertools import pairwise
 from time import perf_counter
 from typing import Never
 
@@ -53,7 +54,7 @@ def test_it_goes_on_in_a_fresh_process(tmp_path) -> None:
 def test_the_signature_of_a_workflow_nested_in_itself_grows_by_a_level_at_a_time() -> None:
     """As many lines a level, each as long as before but for its path."""
     lines = [levels(depth).definition.signature.split("\n") for depth in range(9)]
-    growth = {len(after) - len(before) for before, after in zip(lines, lines[1:], strict=False)}
+    growth = {len(after) - len(before) for before, after in pairwise(lines)}
     assert len(growth) == 1
     assert max(map(len, lines[8])) - max(map(len, lines[1])) == len("next/") * 7
 
