@@ -28,14 +28,29 @@ def draw_nesting(seed: int, graphs: dict[str, GraphPlan]) -> None:
     if random.random() < 0.33:
         return
     for graph in graphs.values():
+        mapped = _inside_maps(graph)
         for node in graph.nodes:
             if node.kind == "workflow":
                 node.nesting = NestingPlan(
                     intercept=random.random() < 0.4,
-                    shared=random.random() < 0.4,
+                    shared=random.random() < 0.4 and node.id not in mapped,
                     mapped=random.random() < 0.5,
                     timed=random.random() < 0.3,
                 )
+
+
+def _inside_maps(graph: GraphPlan) -> set[str]:
+    """Return the nodes that work for the items of a map, of which none may be shared."""
+    found: set[str] = set()
+    for group in graph.groups:
+        if group.kind == "map":
+            waiting, end = [group.others[0]], group.others[1]
+            while waiting:
+                node = waiting.pop()
+                if node != end and node not in found:
+                    found.add(node)
+                    waiting += graph.leaving(node)
+    return found
 
 
 def nested(plan: NodePlan, child: Workflow, *, has_edges: bool) -> WorkflowExecutor:

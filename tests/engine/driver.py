@@ -40,8 +40,8 @@ from rehydrate.ids import scope_of, slot
 from rehydrate.model.checkpoint import Status
 from rehydrate.model.effects import Ask, Effect, Failure, Output, Respond, Route, Send, SetState, UpdateState
 from rehydrate.model.events import Event
-from rehydrate.model.records import DoneRecord, Key, Payload, RunRecord, TimerRecord
-from rehydrate.model.sealed import Items, Listed, Sealed
+from rehydrate.model.records import DoneRecord, Key, RunRecord, TimerRecord
+from rehydrate.model.sealed import Items, Listed, Payload, Sealed
 
 Records = list[tuple[Key, bytes]]
 
@@ -54,6 +54,11 @@ def mix(*parts: object) -> int:
 def sealed(mark: int, fuel: int) -> Sealed:
     """A message; its fuel bounds all work that descends from it."""
     return Sealed("Item", b"%d %d" % (mark, fuel))
+
+
+def listed(mark: int, fuel: int) -> Listed:
+    """A list that a map edge takes apart."""
+    return Listed(tuple(sealed(mix(mark, index), fuel // 4) for index in range(mark % 5)))
 
 
 def marks_of(payload: Payload) -> list[tuple[int, int]]:
@@ -136,6 +141,8 @@ class Hands:
         share = min(fuel, max(0, fuel // (2 * width + 2)))
         sends = range(mark % 3 if width and fuel > 0 else 0)
         effects += [Send(sealed(mix(mark, number), share), None) for number in sends]
+        for route in self._maps(start.path, delivery.executor) if fuel > 0 else ():
+            effects.append(Send(listed(mix(mark, route), share), (route,)))
         if mark % 4 == 0 or not effects:
             effects.append(Output(sealed(mix(mark, "out"), share), None))
         if share > 0 and (mark >> 4) % 3 == 0:
@@ -169,12 +176,16 @@ class Hands:
         return self._above(path) if isinstance(effect, Ask) else self._beyond(path)
 
     def _edges(self, path: str, executor: str, *, police: bool = False) -> list[Route]:
-        """The edges of an executor: those for intercepted requests, or all others."""
+        """The edges of an executor that take a message as it is: those for intercepted requests, or all others."""
         return [
             Route(edge.index, edge.target)
             for edge in self.graph_at(path).edges
-            if edge.source == executor and edge.target.startswith("police") == police
+            if edge.source == executor and edge.into is None and edge.target.startswith("police") == police
         ]
+
+    def _maps(self, path: str, executor: str) -> list[Route]:
+        edges = self.graph_at(path).edges
+        return [Route(edge.index, edge.target) for edge in edges if edge.source == executor and edge.into is not None]
 
     def _beyond(self, path: str) -> list[Route]:
         while path:

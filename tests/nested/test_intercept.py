@@ -479,3 +479,24 @@ def test_an_answer_from_another_level_is_refused_at_the_line() -> None:
     error = error_of(WorkflowBuilder("w", outer).add_edge(outer, Above("above")).build())
     assert isinstance(error, EffectError)
     assert "which executors of outer#1 can answer" in str(error)
+
+
+def test_requests_of_the_items_of_a_map_are_answered_each_by_itself() -> None:
+    """The executor that answers works for the items, and what they yield is gathered in their order."""
+
+    @executor(id="words")
+    async def words(text: str) -> list[str]:
+        return text.split()
+
+    @executor(id="end")
+    async def end(given: list[str]) -> str:
+        return ", ".join(given)
+
+    node = WorkflowExecutor(buying(), "buying", requests="intercept")
+    builder = WorkflowBuilder("w", words).add_map_edge(words, node, into=end).add_edge(node, end)
+    workflow = builder.add_edge(node, Policy("policy")).build()
+    paused = run(workflow, "milk cake tea")
+    assert paused.outputs == []
+    question = next(r for r in paused.pending_requests if r.executor_id == "policy")
+    ended = run(workflow, checkpoint=paused, responses=[question.answer(4)])
+    assert ended.outputs == ["milk up to 2, cake up to 4, tea up to 5"]

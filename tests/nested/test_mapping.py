@@ -285,3 +285,24 @@ def test_a_mapping_that_is_none_is_refused_at_the_line(arguments, text) -> None:
     child = WorkflowBuilder("child", Leave("leave")).build()
     with pytest.raises(ExecutorDefinitionError, match=f"'child': {text}"):
         WorkflowExecutor(child, **arguments)
+
+
+def test_scopes_of_the_items_of_a_map_write_each_on_its_behalf() -> None:
+    """Different items that leave different values conflict, as their executors' writes would; equal ones do not."""
+
+    @executor(id="split")
+    async def split(text: str) -> list[int]:
+        return [int(word) for word in text.split()]
+
+    @executor(id="end")
+    async def end(given: list[int]) -> str:
+        return str(given)
+
+    def mapped_over():
+        node = leaving("a")
+        builder = WorkflowBuilder("w", split)
+        return builder.add_map_edge(split, node, into=end).build()
+
+    assert run(mapped_over(), "7 7 7").checkpoint.state == {"left": 7}
+    with pytest.raises(RunFailedError, match="StateConflictError"):
+        run(mapped_over(), "7 8")

@@ -349,3 +349,19 @@ def test_next_executors_of_a_stopped_run_are_named_where_they_wait() -> None:
         run(WorkflowBuilder("w", split).add_edge(split, node).build(), "a b", store)
     inspected = asyncio.run(store.inspect(failed.value.result.checkpoint_id))
     assert inspected.next_executors == ("inner", "inner#1/stops")
+
+
+def test_a_shared_scope_cannot_work_for_the_items_of_a_map() -> None:
+    """They go side by side, and it takes one message after the other."""
+
+    @executor(id="words")
+    async def words(text: str) -> list[str]:
+        return text.split()
+
+    @executor(id="end")
+    async def end(given: list[str]) -> str:
+        return " ".join(given)
+
+    node = teller()
+    with pytest.raises(errors.WorkflowBuildError, match="'telling' works for many items at once and cannot have isol"):
+        WorkflowBuilder("w", words).add_map_edge(words, node, into=end).build()

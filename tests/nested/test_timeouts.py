@@ -1,6 +1,7 @@
 """`timeout=` of a sub-workflow: how long a scope may be busy."""
 
 import asyncio
+from collections import defaultdict
 from typing import Never
 
 import pytest
@@ -57,22 +58,37 @@ def under(hours: Hours, scenario):
 
 
 class Doors:
-    """Where handlers wait: `entered` says who stands there, `opened` whom it lets through."""
+    """Where handlers wait: `entered` says who stands or stood there, `cancelled` who was sent away."""
 
     def __init__(self) -> None:
         self.entered: list[str] = []
-        self.opened: set[str] = set()
         self.cancelled: list[str] = []
+        self._open: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
+        self._here: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
+
+    def open(self, *names: str) -> None:
+        """Let through whoever stands or will stand before these doors."""
+        for name in names:
+            self._open[name].set()
+
+    def forget(self) -> None:
+        """Forget who stood there."""
+        self.entered.clear()
+        self._here.clear()
 
     async def wait(self, name: str) -> None:
         """Stand before a door until it is open."""
         self.entered.append(name)
+        self._here[name].set()
         try:
-            while name not in self.opened:
-                await asyncio.sleep(0)
+            await self._open[name].wait()
         except asyncio.CancelledError:
             self.cancelled.append(name)
             raise
+
+    async def somebody_at(self, name: str) -> None:
+        """Wait until a handler stands before a door."""
+        await self._here[name].wait()
 
 
 def step(doors: Doors, name: str, *, last: bool = False) -> Executor:
@@ -93,15 +109,9 @@ def job(doors: Doors, timeout: float | None = 10, depth: int = 1) -> Workflow:
     for _ in range(1, depth):
         inner = WorkflowBuilder("slow", WorkflowExecutor(inner, "slow")).build()
     start, beside = step(doors, "start"), step(doors, "beside")
-    doors.opened |= {"start", "beside"}
+    doors.open("start", "beside")
     node = WorkflowExecutor(inner, "slow", timeout=timeout)
     return WorkflowBuilder("job", start).add_fan_out_edges(start, [node, beside]).build()
-
-
-async def standing_at(doors: Doors, name: str) -> None:
-    """Wait until a handler stands before its door."""
-    while name not in doors.entered:
-        await asyncio.sleep(0)
 
 
 async def failure_of(task: "asyncio.Task[object]") -> RunFailedError:
@@ -119,10 +129,10 @@ def test_a_scope_that_is_busy_for_too_long_fails_its_run_and_a_resume_goes_on_in
         doors = Doors()
         store = place.open()
         running = asyncio.create_task(job(doors, depth=depth).run("go", run_id="r", checkpoint_storage=store))
-        await standing_at(doors, "first")
+        await doors.somebody_at("first")
         await hours.go_by(6)
-        doors.opened.add("first")
-        await standing_at(doors, "second")
+        doors.open("first")
+        await doors.somebody_at("second")
         await hours.go_by(3)
         assert (doors.cancelled, running.done()) == ([], False)
         await hours.go_by(2)
@@ -136,8 +146,8 @@ def test_a_scope_that_is_busy_for_too_long_fails_its_run_and_a_resume_goes_on_in
         assert (told.path, told.executor_id, told.failure.kind) == ("slow#1", "", "timeout")
         assert failed.result.outputs == []
 
-        doors.opened.add("second")
-        doors.entered.clear()
+        doors.open("second")
+        doors.forget()
         ended = await job(doors, depth=depth).run(checkpoint=failed.result, checkpoint_storage=place.open())
         assert doors.entered == ["second"]
         assert (ended.status, ended.outputs) == (Status.IDLE, ["go start beside", "go start first second"])
@@ -152,13 +162,13 @@ def test_a_resume_gives_a_new_time(hours) -> None:
         doors = Doors()
         workflow = job(doors)
         running = asyncio.create_task(workflow.run("go"))
-        await standing_at(doors, "first")
+        await doors.somebody_at("first")
         await hours.go_by(11)
         failed = await failure_of(running)
         await hours.go_by(1000)
-        doors.entered.clear()
+        doors.forget()
         again = asyncio.create_task(workflow.run(checkpoint=failed.result))
-        await standing_at(doors, "first")
+        await doors.somebody_at("first")
         await hours.go_by(9)
         assert not again.done()
         await hours.go_by(2)
@@ -198,17 +208,17 @@ def test_waiting_for_an_answer_does_not_count_and_what_was_used_before_does(plac
     async def scenario() -> None:
         doors = Doors()
         running = asyncio.create_task(asking(doors).run("why", checkpoint_storage=place.open(), run_id="r"))
-        await standing_at(doors, "before")
+        await doors.somebody_at("before")
         await hours.go_by(6)
-        doors.opened.add("before")
+        doors.open("before")
         paused = await running
         await hours.go_by(100_000)
         answer = [paused.pending_requests[0].answer("so")]
         call = asking(doors).run(checkpoint=paused.checkpoint_id, responses=answer, checkpoint_storage=place.open())
         running = asyncio.create_task(call)
-        await standing_at(doors, "after")
+        await doors.somebody_at("after")
         await hours.go_by(after)
-        doors.opened.add("after")
+        doors.open("after")
         if after < 4:
             assert (await running).outputs == ["why so"]
         else:
@@ -222,12 +232,12 @@ def test_an_answer_in_the_running_turn_lets_the_time_go_on(hours) -> None:
 
     async def scenario() -> None:
         doors = Doors()
-        doors.opened.add("before")
+        doors.open("before")
         inner = WorkflowBuilder("asking", Asks("asks", doors)).build()
         start = step(doors, "start")
         node = WorkflowExecutor(inner, "asking", timeout=10)
         workflow = WorkflowBuilder("w", start).add_fan_out_edges(start, [node, step(doors, "beside")]).build()
-        doors.opened.add("start")
+        doors.open("start")
         stream = workflow.run("why", stream=True, checkpoint_storage=InMemoryCheckpointStorage())
         asked = ""
         async for event in stream:
@@ -236,12 +246,12 @@ def test_an_answer_in_the_running_turn_lets_the_time_go_on(hours) -> None:
                 break
         await hours.go_by(1000)
         await stream.answer({asked: "so"})
-        await standing_at(doors, "after")
+        await doors.somebody_at("after")
         await hours.go_by(9)
         assert doors.cancelled == []
         await hours.go_by(2)
         assert doors.cancelled == ["after"]
-        doors.opened.add("beside")
+        doors.open("beside")
         with pytest.raises(RunFailedError, match="asking#1: SubWorkflowTimeoutError"):
             await stream.result()
 
@@ -255,19 +265,19 @@ def test_time_in_which_nobody_drives_the_run_does_not_count(hours) -> None:
         doors = Doors()
         store = InMemoryCheckpointStorage()
         running = asyncio.create_task(job(doors).run("go", run_id="r", checkpoint_storage=store))
-        await standing_at(doors, "first")
+        await doors.somebody_at("first")
         await hours.go_by(6)
-        doors.opened.add("first")
-        await standing_at(doors, "second")
+        doors.open("first")
+        await doors.somebody_at("second")
         newest = (await store.head("r")).header
         assert newest.status is Status.RUNNING
         await hours.go_by(100_000)
         await failure_of(running)
 
-        doors.entered.clear()
+        doors.forget()
         call = job(doors).run(checkpoint=newest.checkpoint_id, fork=True, checkpoint_storage=store)
         running = asyncio.create_task(call)
-        await standing_at(doors, "second")
+        await doors.somebody_at("second")
         await hours.go_by(3)
         assert not running.done()
         await hours.go_by(2)
@@ -328,15 +338,15 @@ def test_other_scopes_go_on_when_the_time_of_one_is_up(hours) -> None:
         two = Two("two")
         workflow = WorkflowBuilder("w", two).add_edge(two, WorkflowExecutor(inner, "inner", timeout=10)).build()
         running = asyncio.create_task(workflow.run("x"))
-        await standing_at(doors, "slow")
-        await standing_at(doors, "fine")
+        await doors.somebody_at("slow")
+        await doors.somebody_at("fine")
         await hours.go_by(9)
-        doors.opened.add("fine")
+        doors.open("fine")
         await hours.go_by(2)
         failed = await failure_of(running)
         assert doors.cancelled == ["slow"]
-        doors.opened.add("slow")
-        doors.entered.clear()
+        doors.open("slow")
+        doors.forget()
         assert (await workflow.run(checkpoint=failed.result)).outputs == ["slow", "fine"]
         assert doors.entered == ["slow"]
 
@@ -352,7 +362,7 @@ def test_the_inner_of_two_limits_comes_first_and_the_outer_one_still_counts(hour
         outer = WorkflowExecutor(WorkflowBuilder("outer", inner).build(), "outer", timeout=7)
         workflow = WorkflowBuilder("w", outer).build()
         running = asyncio.create_task(workflow.run("x"))
-        await standing_at(doors, "first")
+        await doors.somebody_at("first")
         await hours.go_by(20)
         failed = await failure_of(running)
         assert "failed in outer#1/inner#1: SubWorkflowTimeoutError: it was busy for more than 5" in str(failed)
@@ -379,9 +389,9 @@ def test_a_shared_scope_has_its_time_anew_with_each_input(hours) -> None:
         node = WorkflowExecutor(inner, "inner", timeout=10, isolation="shared")
         running = asyncio.create_task(WorkflowBuilder("w", three).add_edge(three, node).build().run("x"))
         for name in ("a", "b", "c"):
-            await standing_at(doors, name)
+            await doors.somebody_at(name)
             await hours.go_by(6)
-            doors.opened.add(name)
+            doors.open(name)
         assert (await running).outputs == ["a", "b", "c"]
 
     under(hours, scenario())
@@ -393,14 +403,14 @@ def test_a_limit_is_todays_and_not_the_checkpoints(hours) -> None:
     async def scenario() -> None:
         doors = Doors()
         running = asyncio.create_task(job(doors).run("go"))
-        await standing_at(doors, "first")
+        await doors.somebody_at("first")
         await hours.go_by(11)
         failed = await failure_of(running)
-        doors.entered.clear()
+        doors.forget()
         running = asyncio.create_task(job(doors, timeout=None).run(checkpoint=failed.result))
-        await standing_at(doors, "first")
+        await doors.somebody_at("first")
         await hours.go_by(100_000)
-        doors.opened |= {"first", "second"}
+        doors.open("first", "second")
         assert (await running).outputs == ["go start beside", "go start first second"]
 
     under(hours, scenario())
@@ -413,10 +423,10 @@ def test_new_input_can_leave_a_scope_behind_whose_time_was_up(hours) -> None:
         doors = Doors()
         workflow = job(doors)
         running = asyncio.create_task(workflow.run("go"))
-        await standing_at(doors, "first")
+        await doors.somebody_at("first")
         await hours.go_by(11)
         failed = await failure_of(running)
-        doors.opened |= {"first", "second"}
+        doors.open("first", "second")
         ended = await workflow.run("on", checkpoint=failed.result, on_unfinished="discard")
         assert ended.outputs == ["on start beside", "on start first second"]
 

@@ -11,7 +11,8 @@ from typing import assert_never
 import msgspec
 
 from rehydrate.graph.definition import Definition
-from rehydrate.ids import join_slot, order_key, outer_id, request_name, scope_of, slot
+from rehydrate.graph.edges import Edge
+from rehydrate.ids import join_slot, outer_id, request_name, scope_of, slot
 from rehydrate.model.effects import (
     STATE_EFFECTS,
     Ask,
@@ -35,58 +36,39 @@ from rehydrate.model.records import (
     Delivery,
     DoneRecord,
     FailureRecord,
-    InboxRecord,
+    GatherRecord,
     InstanceRecord,
     JoinRecord,
+    MapRecord,
     OutboxRecord,
     OutputRecord,
     RequestRecord,
     Trail,
 )
-from rehydrate.model.sealed import Sealed
+from rehydrate.model.sealed import Listed, Payload, Sealed
 
-from .change import Change, enclosing
+from .change import Change
 from .commands import MergeState
 from .intercept import Response, answer_below, going_up, is_intercepted, is_open, refused, setting_out
 from .joins import deadlocked, fire_joins
 from .mapping import add_left
-from .plan import Plan, invocation_name, plan_of
+from .maps import close_maps, map_of
+from .plan import ChainKey, Plan, invocation_name
 from .run import birth_of
 from .scopes import is_over, trail_of
 from .sharing import come_to_rest, forget_inputs
-from .state import Write, Writes, apply_writes, contributions, find_conflict
+from .state import Write, Writes, apply_writes, contributions, find_conflict, note_write
 from .steps import Arrival, close_step, drop_scope, open_step
 from .timing import note_time
-
-
-def ready(change: Change, path: str, plan: Plan) -> bool:
-    """Tell whether a scope's superstep is over: all invocations finished, no failure, no scope in it busy or stuck."""
-    draft = change.draft
-    if draft.count(path, "done") != plan.invocations:
-        return False
-    if draft.has(path, "step") and draft.count(path, "step"):
-        return False
-    if draft.totals["limit"] and draft.get(path, "limit", "") is not None:
-        return False
-    return not (draft.totals["failure"] and draft.count(path, "failure"))
-
-
-def pass_barriers(change: Change, path: str, merged: dict[str, Sealed] | None = None) -> None:
-    """Pass this scope's barrier and, where that lets them, those of the scopes around it."""
-    at: str | None = path
-    while at is not None:
-        plan = plan_of(change, at)
-        if plan is None or not ready(change, at, plan) or not Barrier(change, at, plan).run(merged or {}):
-            return
-        merged = None
-        at = enclosing(at) if change.draft.step(at) is None else None
+from .waking import take_inbox
 
 
 class Barrier:
     """One scope's barrier. `arrivals` gathers what stands at executors in the next superstep."""
 
     __slots__ = (
-        "arrivals", "change", "done", "draft", "graph", "path", "plan", "responses", "resting", "scope", "superstep",
+        "arrivals", "chains", "change", "done", "draft", "graph", "path", "plan", "responses", "resting", "scope",
+        "superstep",
     )  # fmt: skip
 
     def __init__(self, change: Change, path: str, plan: Plan) -> None:
@@ -97,6 +79,8 @@ class Barrier:
         self.plan = plan
         self.superstep = plan.step.superstep
         self.scope = self.draft.scope(path)
+        chains = plan.chains
+        self.chains: list[ChainKey] = list(chains) if len(chains) < 2 else self._in_order()
         self.arrivals: list[Arrival] = []
         self.responses: list[Response] = []
         self.done: dict[str, list[tuple[Delivery, DoneRecord]]] = {}
@@ -108,8 +92,7 @@ class Barrier:
 
     def run(self, merged: dict[str, Sealed]) -> bool:
         """Make the superstep real; `False` where a conflict or a reducer keeps it from that."""
-        executors = self._executors()
-        writes = self._read(executors)
+        writes = self._read()
         if self.responses and (late := refused(self.draft, self.responses)):
             for executor, activation, failure in late:
                 self._fail(executor, activation, failure)
@@ -128,8 +111,8 @@ class Barrier:
                 return False
             apply_writes(self.draft, self.path, self.graph, writes, merged)
         if self.draft.totals["inbox"]:
-            self._take_inbox()
-        for executor in executors:
+            self.arrivals += take_inbox(self.draft, self.path)
+        for executor in self._executors():
             for delivery, done in self.done.get(executor, ()):
                 self._take_invocation(delivery, done)
             if executor in self.resting:
@@ -137,63 +120,51 @@ class Barrier:
         self.change.events.append(SuperstepCompleted(path=self.path, superstep=self.superstep))
         if self.draft.totals["join"]:
             fire_joins(self.change, self.path, self.graph, self.arrivals)
+        if self.draft.totals["map"]:
+            close_maps(self.change, self.path, self.arrivals)
         self._go_on()
         return True
 
     def _executors(self) -> list[str]:
         """Return the executors that have a part in this superstep, in canonical order."""
-        if not self.resting and len(self.plan.chains) == 1:
-            return list(self.plan.chains)
-        found = self.plan.chains.keys() | self.resting.keys()
-        return sorted(found, key=self.graph.position.__getitem__)
+        if len(self.chains) == 1 and not self.resting:
+            return [self.chains[0][0]]
+        found = {executor for executor, _ in self.chains}
+        found.update(self.resting)
+        return sorted(found, key=self.graph.position.__getitem__) if len(found) > 1 else list(found)
 
-    def _read(self, executors: list[str]) -> Writes:
+    def _in_order(self) -> list[ChainKey]:
+        """Return the chains by executor and, of a map, by item."""
+        position = self.graph.position
+        return sorted(self.plan.chains, key=lambda key: (position[key[0]], key[1]))
+
+    def _read(self) -> Writes:
         """Gather the finished invocations in canonical order, and return what they wrote."""
         writes: Writes = {}
-        for executor in executors:
-            finished = self.done[executor] = []
-            for delivery in self.plan.chains.get(executor, ()):
-                name = invocation_name(executor, delivery.activation)
+        for key in self.chains:
+            finished = self.done.get(key[0])
+            if finished is None:
+                finished = self.done[key[0]] = []
+            for delivery in self.plan.chains[key]:
+                name = invocation_name(key[0], delivery.activation)
                 done: DoneRecord = self.draft.get(self.path, "done", name)
                 finished.append((delivery, done))
                 for effect in done.effects:
                     if isinstance(effect, STATE_EFFECTS):
-                        write = Write(executor, delivery.activation, effect)
-                        made = writes.get(effect.key)
-                        if made is None:
-                            writes[effect.key] = [write]
-                        else:
-                            made.append(write)
+                        note_write(writes, Write(key, delivery.activation, effect))
                     elif isinstance(effect, Respond):
-                        self.responses.append(Response(executor, delivery.activation, effect))
-            if executor in self.resting:
-                children = [(number, join_slot(self.path, s)) for number, s in sorted(self.resting[executor])]
-                add_left(self.change, writes, executor, children, self.graph.nesting[executor].outputs)
+                        self.responses.append(Response(key[0], delivery.activation, effect))
+        if self.resting:
+            add_left(self.change, self.path, self.resting, writes)
         return writes
 
     def _fail(self, executor: str, activation: int, failure: Failure) -> None:
         """Mark an invocation as failed; what its executor handled after it is unfinished again."""
-        for delivery in self.plan.chains.get(executor, ()):  # a sub-workflow has none
-            if delivery.activation >= activation:
-                self.draft.remove(self.path, "done", invocation_name(executor, delivery.activation))
+        for delivery in self.plan.from_here(executor, activation):
+            self.draft.remove(self.path, "done", invocation_name(executor, delivery.activation))
         record = FailureRecord(failure, executor, activation)
         self.draft.put(self.path, "failure", invocation_name(executor, activation), record)
         self.change.barriers = True
-
-    def _take_inbox(self) -> None:
-        """What came from outside stands first: answers by name, then messages in their order."""
-        found = self.draft.items(self.path, "inbox")
-        if not found:
-            return
-        records: list[InboxRecord] = [record for _, record in sorted(found, key=lambda item: int(item[0]))]
-        records.sort(key=lambda record: (record.kind != "answer", order_key(record.name)))
-        for record in records:
-            self.arrivals.append(
-                Arrival(
-                    record.executor, record.payload, record.trail, record.kind, record.name, record.handler, record.data
-                )
-            )
-        self.draft.clear(self.path, "inbox")
 
     def _take_invocation(self, delivery: Delivery, done: DoneRecord) -> None:
         for effect in done.effects:
@@ -218,7 +189,7 @@ class Barrier:
             case _:
                 assert_never(effect)
 
-    def _drop(self, executor: str, activation: int, value: Sealed) -> None:
+    def _drop(self, executor: str, activation: int, value: Payload) -> None:
         """Tell of a message that every condition declined."""
         self.change.events.append(
             MessageDropped(
@@ -226,21 +197,40 @@ class Barrier:
                 executor_id=executor,
                 superstep=self.superstep,
                 activation=activation,
-                type=value.type,
+                type=value.type if isinstance(value, Sealed) else "list",
             )
         )
 
-    def _send(self, value: Sealed, route: Route, trail: Trail) -> None:
+    def _send(self, value: Payload, route: Route, trail: Trail) -> None:
         edge = self.graph.edges[route.edge]
-        if not edge.fan_in:
+        if isinstance(value, Listed):
+            self._take_apart(value, edge, trail)
+        elif edge.fan_in:
+            self._hold("join", JoinRecord(edge.target, edge.source, trail, self.scope.joined + 1, value))
+        elif edge.gathers:
+            number = map_of(self.draft, self.path, edge.target, trail)
+            self._hold("gather", GatherRecord(number, trail, self.scope.joined + 1, value))
+        else:
             self.arrivals.append(Arrival(route.target, value, trail))
-            return
-        number = self.scope.joined + 1
-        self.scope = msgspec.structs.replace(self.scope, joined=number)
-        self.draft.put(self.path, "join", str(number), JoinRecord(edge.target, edge.source, trail, number, value))
 
-    def _yield(self, value: Sealed, routes: tuple[Route, ...], executor: str, trail: Trail) -> None:
+    def _hold(self, kind: str, record: JoinRecord | GatherRecord) -> None:
+        self.scope = msgspec.structs.replace(self.scope, joined=record.number)
+        self.draft.put(self.path, kind, str(record.number), record)
+
+    def _take_apart(self, value: Listed, edge: Edge, trail: Trail) -> None:
+        """Send the items of a list on their ways; of an empty one nothing can come."""
+        assert edge.into is not None  # noqa: S101  (nothing else is given a list)
+        if not value.items:
+            self.arrivals.append(Arrival(edge.into, value, trail, "list"))
+            return
+        number = self.scope.maps + 1
+        self.scope = msgspec.structs.replace(self.scope, maps=number)
+        self.draft.put(self.path, "map", str(number), MapRecord(edge.into, trail))
+        self.arrivals += [Arrival(edge.target, item, (*trail, number, i)) for i, item in enumerate(value.items)]
+
+    def _yield(self, value: Payload, routes: tuple[Route, ...], executor: str, trail: Trail) -> None:
         if not self.path:
+            assert isinstance(value, Sealed)  # noqa: S101  (no map edge lies beyond the root)
             number = self.draft.count("", "output") + 1
             self.draft.put("", "output", f"{number:08d}", OutputRecord(value, executor))
             self.change.events.append(OutputYielded(executor_id=executor, superstep=self.superstep, data=value))
@@ -340,7 +330,7 @@ class Barrier:
             open_step(self.change, self.path, self.scope, self.arrivals)
             answer_below(self.change, self.responses)
             return
-        if self.arrivals or (self.draft.totals["join"] and deadlocked(self.change, self.path)):
+        if self.arrivals or (self.draft.totals["join"] and deadlocked(self.change, self.path, self.graph)):
             open_step(self.change, self.path, self.scope, self.arrivals)
             return
         self.draft.put_scope(self.path, self.scope)

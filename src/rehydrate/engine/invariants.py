@@ -13,6 +13,7 @@ from rehydrate.model.records import (
     StateRecord,
     StepRecord,
     TimerRecord,
+    Trail,
     TurnRecord,
 )
 
@@ -83,13 +84,30 @@ def _check_scope(run: Run, path: str) -> list[str]:
         found.append(f"I10: a scope with a superstep is not at rest ({where})")
     timer: TimerRecord | None = run.get(path, "timer", "")
     if timer is not None and timer.deadline is not None and step is None:
-        found.append(f"I20: the time of a scope at rest stands still ({where})")
+        found.append(f"I22: the time of a scope at rest stands still ({where})")
     found += _check_state(run, path, where)
+    found += _check_maps(run, path, step, where)
     found += _check_inputs(run, path, scope, where)
     found += [
-        f"I17: a request on its way up is one of its scope or of one below ({where}: {record.request!r})"
+        f"I21: a request on its way up is one of its scope or of one below ({where}: {record.request!r})"
         for record in run.table(path, "outbox").values()
         if record.request and not record.request.startswith(f"{path}/")
+    ]
+    return found
+
+
+def _check_maps(run: Run, path: str, step: StepRecord | None, where: str) -> list[str]:
+    """Whatever belongs to an item of a map says so by the map's number, at every second place of its trail."""
+    maps = run.table(path, "map")
+    trails: list[Trail] = [delivery.trail for delivery in step.deliveries] if step is not None else []
+    for kind in ("request", "scope", "join", "map", "gather", "inbox"):
+        trails += [record.trail for record in run.table(path, kind).values()]
+    numbers = {number for trail in trails for number in trail[1::2]}
+    found = [f"I17: an item of a map belongs to an open one ({where}: {n})" for n in numbers if str(n) not in maps]
+    found += [
+        f"I18: what a map has gathered came on behalf of its items ({where}: {name!r})"
+        for name, record in run.table(path, "gather").items()
+        if record.map not in record.trail[1::2]
     ]
     return found
 
@@ -98,13 +116,13 @@ def _check_inputs(run: Run, path: str, scope: ScopeRecord, where: str) -> list[s
     """Check that a shared scope knows every input that something in it descends from."""
     known = {int(name) for name in run.table(path, "input")}
     if not path or scope.trail:
-        return [f"I18: only a shared scope has input records ({where})"] if known else []
+        return [f"I19: only a shared scope has input records ({where})"] if known else []
     step: StepRecord | None = run.get(*_listed(path, "step"))
     numbers = {delivery.trail[0] for delivery in step.deliveries} if step is not None else set[int]()
-    for kind in ("request", "join", "inbox"):
+    for kind in ("request", "join", "map", "gather", "inbox"):
         numbers.update(record.trail[0] for record in run.table(path, kind).values())
     numbers.update(record.input for record in run.table(path, "outbox").values())
-    return [f"I19: an input that something descends from is known ({where}: {number})" for number in numbers - known]
+    return [f"I20: an input that something descends from is known ({where}: {number})" for number in numbers - known]
 
 
 def _listed(path: str, kind: str) -> tuple[str, str, str]:
@@ -140,7 +158,7 @@ def _check_state(run: Run, path: str, where: str) -> list[str]:
         if state.value is None and state.count != counts.pop(key, 0):
             found.append(f"I14: a list in state has all its parts ({where}: {key!r})")
     found += [f"I15: a part belongs to a list in state ({where}: {key!r})" for key in counts]
-    numbers = [record.number for record in run.table(path, "join").values()]
+    numbers = [record.number for kind in ("join", "gather") for record in run.table(path, kind).values()]
     if len(numbers) != len(set(numbers)):
-        found.append(f"I16: messages that joins hold are numbered apart ({where})")
+        found.append(f"I16: messages that joins and maps hold are numbered apart ({where})")
     return found

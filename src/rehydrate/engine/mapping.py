@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from rehydrate.ids import join_slot
 from rehydrate.model.effects import SetState
 from rehydrate.model.records import PartRecord, StateRecord
 from rehydrate.model.sealed import Items, Sealed
@@ -14,7 +15,7 @@ from rehydrate.model.sealed import Items, Sealed
 from .change import Change
 from .run import Draft
 from .scopes import is_over
-from .state import Write, Writes, part_names, set_whole
+from .state import Write, Writes, note_write, part_names, set_whole
 
 
 def copy_in(draft: Draft, parent: str, child: str, keys: Mapping[str, str]) -> None:
@@ -25,19 +26,35 @@ def copy_in(draft: Draft, parent: str, child: str, keys: Mapping[str, str]) -> N
             set_whole(draft, child, SetState(target, value))
 
 
-def add_left(
-    change: Change, writes: Writes, executor: str, children: list[tuple[int, str]], keys: Mapping[str, str]
-) -> None:
-    """Add what scopes of an executor that end now leave in their parent's state; `children` are number and path."""
-    if not keys:
-        return
-    for number, child in children:
+def add_left(change: Change, path: str, resting: Mapping[str, list[tuple[int, str]]], writes: Writes) -> None:
+    """Add what child scopes leave that end at this barrier, in the place of their executors among the others.
+
+    `resting` are number and segment, by executor, of those that came to rest.
+    """
+    graph = change.graph_at(path)
+    left: list[Write] = []
+    for executor, found in resting.items():
+        if graph.nesting[executor].outputs:
+            left += _left_by(change, path, executor, found)
+    for write in left:
+        note_write(writes, write)
+    for key in {write.effect.key for write in left}:
+        writes[key].sort(key=lambda write: (graph.position[write.executor], write.chain[1]))
+
+
+def _left_by(change: Change, parent: str, executor: str, resting: list[tuple[int, str]]) -> list[Write]:
+    """Return the writes of one executor's scopes; one that works for an item of a map writes on its behalf."""
+    keys = change.graph_at(parent).nesting[executor].outputs
+    found: list[Write] = []
+    for number, segment in sorted(resting):
+        child = join_slot(parent, segment)
         if not is_over(change, child):
             continue
-        for source, target in keys.items():
-            value = _value(change.draft, child, source)
-            if value is not None:
-                writes.setdefault(target, []).append(Write(executor, number, SetState(target, value)))
+        trail = change.draft.scope(child).trail
+        chain = (executor, trail if len(trail) > 1 else ())
+        values = [(target, _value(change.draft, child, source)) for source, target in keys.items()]
+        found += [Write(chain, number, SetState(key, value)) for key, value in values if value is not None]
+    return found
 
 
 def _value(draft: Draft, path: str, key: str) -> Sealed | Items | None:

@@ -50,7 +50,7 @@ def forget_inputs(change: Change, path: str, in_flight: Iterable[Trail] = ()) ->
     if not known:
         return
     alive = {trail[0] for trail in in_flight}
-    for kind in ("request", "join"):
+    for kind in ("request", "join", "map", "gather"):
         alive.update(record.trail[0] for _, record in draft.items(path, kind))
     alive.update(record.input for _, record in draft.items(path, "outbox"))
     for segment, record in draft.items(path, "scope"):

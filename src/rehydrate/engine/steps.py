@@ -28,12 +28,13 @@ from .change import Change
 from .commands import StartInvocation
 from .mapping import copy_in
 from .plan import Plan
+from .run import is_live
 from .timing import start_timer
 
 #: Kinds that stand in a scope itself; its own scope, step and rest records stand in its parent.
 INSIDE: Final = (
-    "counter", "done", "unrouted", "failure", "attempt", "request", "join", "outbox", "inbox", "instance", "state",
-    "part", "limit", "input", "timer",
+    "counter", "done", "unrouted", "failure", "attempt", "request", "join", "map", "gather", "outbox", "inbox",
+    "instance", "state", "part", "limit", "input", "timer",
 )  # fmt: skip
 
 
@@ -70,7 +71,14 @@ def open_step(change: Change, path: str, scope: ScopeRecord, arrivals: list[Arri
         "scope",
         segment,
         ScopeRecord(
-            scope.trail, scope.inputs, number, allowance, used if held else used + 1, scope.outbox, scope.joined
+            scope.trail,
+            scope.inputs,
+            number,
+            allowance,
+            used if held else used + 1,
+            scope.outbox,
+            scope.joined,
+            scope.maps,
         ),
     )
     change.barriers = True
@@ -147,7 +155,7 @@ def start_scope(change: Change, parent: str, delivery: Delivery, payload: Payloa
 
 def _next_input(change: Change, path: str, delivery: Delivery) -> ScopeRecord:
     """Number a message as an input of a shared scope, for which its limit starts anew."""
-    before = change.draft.scope(path) if change.draft.has_scope(path) else ScopeRecord(())
+    before = change.draft.scope(path) if is_live(change.draft, path) else ScopeRecord(())
     change.draft.put(path, "input", str(delivery.activation), InputRecord(delivery.trail))
     return msgspec.structs.replace(before, inputs=delivery.activation, used=0)
 

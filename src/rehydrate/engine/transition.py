@@ -18,7 +18,6 @@ from rehydrate.model.events import InvocationFailed, StatusChanged
 from rehydrate.model.records import DoneRecord, FailureRecord
 from rehydrate.model.sealed import Sealed
 
-from .barrier import pass_barriers
 from .change import Change
 from .commands import Command, EndRun, StartInvocation
 from .inputs import (
@@ -32,6 +31,7 @@ from .inputs import (
     TimeUp,
     TurnArrived,
 )
+from .passing import pass_barriers
 from .plan import invocation_name, plan_of
 from .reading import busy, failures, resting_status
 from .run import OwnDelta, Run
@@ -119,9 +119,10 @@ def _finished(change: Change, item: InvocationFinished) -> None:
         draft.put(item.path, "done", name, record)
     if draft.totals["attempt"]:
         draft.remove(item.path, "attempt", name)
-    following = None if again else plan.find(item.executor, item.activation + 1)
+    following = None if again else plan.after(item.executor, item.activation)
     if following is not None:
-        change.now.append(StartInvocation(item.path, plan.step.superstep, following, plan.payloads(following)))
+        payloads = plan.payloads(following)
+        change.now.append(StartInvocation(item.path, plan.step.superstep, following, payloads, before=item.activation))
 
 
 def _broken(change: Change, item: InvocationBroken) -> None:

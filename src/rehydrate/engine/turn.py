@@ -20,10 +20,10 @@ from rehydrate.model.records import (
     TurnRecord,
 )
 
-from .barrier import pass_barriers
 from .change import Change
 from .discard import discard
 from .inputs import TurnArrived
+from .passing import pass_barriers
 from .reading import surfaced
 from .receipts import leave_receipt
 from .restart import restart
@@ -121,7 +121,7 @@ def _freed(change: Change, paths: set[str]) -> list[str]:
     draft = change.draft
     found: set[str] = set()
     for path in paths:
-        if draft.count(path, "join"):
+        if draft.count(path, "join") or draft.count(path, "map"):
             found.add(path)
         if path:
             parent, segment = slot(path)

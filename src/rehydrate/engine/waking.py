@@ -15,6 +15,7 @@ from .change import Change
 from .inputs import Answer
 from .joins import end_deadlock
 from .receipts import leave_receipt
+from .run import Draft
 from .steps import Arrival, open_step
 from .timing import resume_timer
 
@@ -34,6 +35,15 @@ def take_answer(change: Change, answer: Answer) -> Arrival:
     draft.remove(answer.path, "request", answer.name)
     leave_receipt(change, answer.path, answer.name, ReceiptRecord("answered", draft.turn().number))
     return Arrival(request.executor, answer.value, request.trail, "answer", answer.name, request.handler, request.data)
+
+
+def take_inbox(draft: Draft, path: str) -> list[Arrival]:
+    """Take what came from outside while a superstep ran: answers by name, then messages in their order."""
+    found = draft.items(path, "inbox")
+    records: list[InboxRecord] = [record for _, record in sorted(found, key=lambda item: int(item[0]))]
+    records.sort(key=lambda record: (record.kind != "answer", order_key(record.name)))
+    draft.clear(path, "inbox")
+    return [Arrival(r.executor, r.payload, r.trail, r.kind, r.name, r.handler, r.data) for r in records]
 
 
 def wake(change: Change, arrivals: Arrivals, woken: list[str]) -> None:

@@ -10,11 +10,9 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from .effects import Effect, Failure, Route
-from .sealed import Items, Listed, Sealed
+from .sealed import Items, Payload, Sealed
 
 Trail: TypeAlias = tuple[int, ...]
-#: One message, or the list that a join hands over.
-Payload: TypeAlias = Sealed | Listed
 DeliveryKind: TypeAlias = Literal["message", "answer", "list", "request"]
 
 #: (scope path, kind, name); run-level records stand at the root, scopes and steps under their parent's path.
@@ -76,8 +74,8 @@ class ReceiptsRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, for
 
 class ScopeRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
     """One running workflow. `trail` is that of the message that started it, in the parent, and empty for one that is
-    shared; `inputs` numbers its inputs;
-    `used` counts its supersteps in `allowance`; `outbox` and `joined` number what it yielded and what joins took."""
+    shared; `inputs` numbers its inputs; `used` counts its supersteps in `allowance`; `outbox`, `joined` and `maps`
+    number what it yielded, what joins and maps took, and the lists that map edges took apart."""
 
     trail: Trail
     inputs: int = 0
@@ -86,6 +84,7 @@ class ScopeRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid
     used: int = 0
     outbox: int = 0
     joined: int = 0
+    maps: int = 0
 
 
 class InputRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
@@ -196,6 +195,25 @@ class JoinRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_
     payload: Sealed
 
 
+class MapRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
+    """A list that a map edge took apart and whose items are not all done; named by its number in the scope.
+
+    `trail` is that of the list; its items carry it with the map's number and their index behind it.
+    """
+
+    into: str
+    trail: Trail
+
+
+class GatherRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
+    """One message that came to the end of a map on behalf of an item; `number` orders what one item sent."""
+
+    map: int
+    trail: Trail
+    number: int
+    payload: Sealed
+
+
 class OutboxRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
     """Something a scope yielded that its parent's barrier has not taken, or not on all its edges.
 
@@ -203,7 +221,7 @@ class OutboxRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbi
     with its path, it is that request on its way up: `value` is its data and `handler` the response handler that waits.
     """
 
-    value: Sealed
+    value: Payload
     routes: tuple[Route, ...]
     executor: str
     input: int = 1
@@ -250,8 +268,8 @@ class PartRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_
 Record: TypeAlias = (
     RunRecord | SignatureRecord | TurnRecord | OutputRecord | ReceiptRecord | ReceiptsRecord | ScopeRecord
     | InputRecord | StepRecord | LimitRecord | RestRecord | TimerRecord | CounterRecord | DoneRecord | FailureRecord
-    | AttemptRecord | RequestRecord | JoinRecord | OutboxRecord | InboxRecord | InstanceRecord | StateRecord
-    | PartRecord
+    | AttemptRecord | RequestRecord | JoinRecord | MapRecord | GatherRecord | OutboxRecord | InboxRecord
+    | InstanceRecord | StateRecord | PartRecord
 )  # fmt: skip
 
 #: The class of each kind; what is stored under a kind decodes to exactly this.
@@ -275,6 +293,8 @@ RECORD_TYPES: dict[str, type[Record]] = {
     "attempt": AttemptRecord,
     "request": RequestRecord,
     "join": JoinRecord,
+    "map": MapRecord,
+    "gather": GatherRecord,
     "outbox": OutboxRecord,
     "inbox": InboxRecord,
     "instance": InstanceRecord,

@@ -21,8 +21,8 @@ from rehydrate.graph.handlers import HandlerSpec, ResponseHandlerSpec
 from rehydrate.graph.sub_requests import SubWorkflowResponseMessage
 from rehydrate.ids import request_name
 from rehydrate.model.effects import ROUTED_EFFECTS, Ask, Effect, Output, Route, Send
-from rehydrate.model.records import Delivery, DoneRecord, InstanceRecord, Payload
-from rehydrate.model.sealed import Listed, Sealed
+from rehydrate.model.records import Delivery, DoneRecord, InstanceRecord
+from rehydrate.model.sealed import Listed, Payload, Sealed
 
 from .causes import failure_of, told
 from .context import InvocationContext, Surroundings
@@ -148,7 +148,7 @@ def route_again(
 def _traveller(around: Surroundings, path: str, delivery: Delivery, effect: Send | Output | Ask) -> object:
     """Return what goes along the edges for an effect."""
     if not isinstance(effect, Ask):
-        return around.codec.open(effect.value)
+        return open_payload(around.codec, effect.value)
     data = around.codec.open(effect.data)
     if effect.routes is not None:
         return data
@@ -182,8 +182,10 @@ def _routes(
     outlets = around.outlets
     match effect:
         case Send():
+            assert isinstance(effect.value, Sealed)  # noqa: S101  (what is taken apart has its routes)
             return outlets.at(outlets.graph_at(path), executor_id).route(message, effect.value, effect.target)
         case Output():
+            assert isinstance(effect.value, Sealed)  # noqa: S101  (the same)
             outlet = outlets.beyond(path)
             return outlet.route(message, effect.value, None) if outlet is not None else ()
         case Ask():

@@ -6,38 +6,40 @@ They run on the event loop's clock and tell the run when a time is up. What is l
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 
-from rehydrate.engine.commands import StartTimer, StopScope, StopTimer
+from rehydrate.engine.commands import StartTimer
 from rehydrate.engine.inputs import TimeUp
+
+from .crew import Tell
 
 
 class Timers:
     """The timers that run now, by scope."""
 
-    def __init__(self, tell: Callable[[TimeUp], None]) -> None:
-        self._tell = tell
+    __slots__ = ("_running",)
+
+    def __init__(self) -> None:
         self._running: dict[str, asyncio.TimerHandle] = {}
 
-    def obey(self, command: StartTimer | StopTimer | StopScope) -> None:
-        """Start a timer or stop one; a scope that is stopped takes the timers below it along."""
-        if isinstance(command, StopScope):
-            inside = f"{command.path}/"
-            for path in [path for path in self._running if path == command.path or path.startswith(inside)]:
-                self._stop(path)
-            return
-        self._stop(command.path)
-        if isinstance(command, StartTimer):
-            loop = asyncio.get_running_loop()
-            up = TimeUp(command.path, command.deadline)
-            self._running[command.path] = loop.call_later(command.seconds, self._tell, up)
+    def start(self, order: StartTimer, tell: Tell) -> None:
+        """Start the timer of a scope in the place of the one that it had."""
+        self.stop(order.path)
+        up = TimeUp(order.path, order.deadline)
+        self._running[order.path] = asyncio.get_running_loop().call_later(order.seconds, tell, up, None)
+
+    def stop(self, path: str) -> None:
+        """Stop the timer of a scope, if it has one."""
+        timer = self._running.pop(path, None)
+        if timer is not None:
+            timer.cancel()
+
+    def stop_below(self, path: str) -> None:
+        """Stop the timers of a scope and of all below it."""
+        inside = f"{path}/"
+        for other in [other for other in self._running if other == path or other.startswith(inside)]:
+            self.stop(other)
 
     def stop_all(self) -> None:
         """Stop all timers."""
         for path in list(self._running):
-            self._stop(path)
-
-    def _stop(self, path: str) -> None:
-        timer = self._running.pop(path, None)
-        if timer is not None:
-            timer.cancel()
+            self.stop(path)
