@@ -60,6 +60,8 @@ def _graph(plan: GraphPlan, child: Callable[[str], Workflow], family: FamilyPlan
     for item in plan.nodes:
         if item.kind == "workflow" and item.nesting.intercept:
             builder.add_edge(executors[item.id], Police(f"police_{item.id}"))
+            for end in plan.implied(item.id):  # the library adds it only where there is no other edge
+                builder.add_edge(executors[item.id], executors[end])
     for group in plan.groups:
         _add(builder, group, [executors[name] for name in (group.one, *group.others)])
     return builder.build()

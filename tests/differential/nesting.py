@@ -45,11 +45,13 @@ def _inside_maps(graph: GraphPlan) -> set[str]:
     for group in graph.groups:
         if group.kind == "map":
             waiting, end = [group.others[0]], group.others[1]
+            seen: set[str] = set()
             while waiting:
                 node = waiting.pop()
-                if node != end and node not in found:
-                    found.add(node)
+                if node != end and node not in seen:
+                    seen.add(node)
                     waiting += graph.leaving(node)
+            found |= seen
     return found
 
 

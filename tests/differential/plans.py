@@ -68,9 +68,13 @@ class GraphPlan(msgspec.Struct):
                 found += [group.one] if node in group.others else []
             elif group.one == node:
                 found += group.others[:1] if group.kind == "map" else group.others
-        if found:
-            return found
-        return [group.others[1] for group in self.groups if group.kind == "map" and group.others[0] == node][:1]
+        return found or self.implied(node)
+
+    def implied(self, node: str) -> list[str]:
+        """The end of the map whose worker a node is, where no edge of its own leaves it."""
+        explicit = any(node in group.others if group.kind == "fan_in" else group.one == node for group in self.groups)
+        ends = [group.others[1] for group in self.groups if group.kind == "map" and group.others[0] == node]
+        return [] if explicit else ends[:1]
 
     def width(self, node: str) -> int:
         """How many messages can come of one that a node sends; of a switch only one can."""

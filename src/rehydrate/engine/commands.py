@@ -78,7 +78,8 @@ class StopTimer(msgspec.Struct, frozen=True, gc=False):
 
 
 class StopScope(msgspec.Struct, frozen=True, gc=False):
-    """Stop all that runs in a scope and below it; nothing of it is told any more."""
+    """Stop all that runs in a scope and below it. Nothing of it is told and nothing is started in it any more; a resume
+    starts it again."""
 
     path: str
 

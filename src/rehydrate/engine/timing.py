@@ -10,13 +10,10 @@ from rehydrate.model.effects import Failure
 from rehydrate.model.records import FailureRecord, TimerRecord
 
 from .change import Change
-from .commands import MergeState, RouteAgain, StartInvocation, StartTimer, StopScope, StopTimer
+from .commands import StartTimer, StopScope, StopTimer
 from .inputs import TimeUp
 from .reading import busy
 from .run import Draft
-
-#: Orders that a scope whose time is up does not give; a resume gives them again.
-_HELD_BACK = (StartInvocation, RouteAgain, MergeState, StartTimer)
 
 
 def start_timer(change: Change, path: str, seconds: float) -> None:
@@ -27,10 +24,10 @@ def start_timer(change: Change, path: str, seconds: float) -> None:
 
 
 def pause_timer(change: Change, path: str) -> None:
-    """Let the time of a scope that came to rest stand still."""
+    """Let the time of a scope that came to rest stand still, as it was noted at its barrier."""
     record: TimerRecord | None = change.draft.get(path, "timer", "")
     if record is not None and record.deadline is not None:
-        change.draft.put(path, "timer", "", TimerRecord(_left(change, record.deadline)))
+        change.draft.put(path, "timer", "", TimerRecord(record.left))
         change.now.append(StopTimer(path))
 
 
@@ -38,7 +35,8 @@ def note_time(change: Change, path: str) -> None:
     """Note at a barrier what is left, so that a process that dies loses no more than a superstep's time."""
     record: TimerRecord | None = change.draft.get(path, "timer", "")
     if record is not None and record.deadline is not None:
-        change.draft.put(path, "timer", "", TimerRecord(_left(change, record.deadline), record.deadline))
+        left = max(0.0, record.deadline - change.time)
+        change.draft.put(path, "timer", "", TimerRecord(left, record.deadline))
 
 
 def resume_timer(change: Change, path: str) -> None:
@@ -93,17 +91,6 @@ def is_up(draft: Draft, path: str) -> bool:
     return record is not None and record.failure.kind == "timeout"
 
 
-def hold_back(change: Change) -> None:
-    """Take back what was ordered for scopes whose time is up, or for scopes below them."""
-    draft = change.draft
-
-    def is_held(command: object) -> bool:
-        return isinstance(command, _HELD_BACK) and _is_stopped(draft, command.path)
-
-    change.now[:] = [command for command in change.now if not is_held(command)]
-    change.then[:] = [command for command in change.then if not is_held(command)]
-
-
 def _is_stopped(draft: Draft, path: str) -> bool:
     while path:
         if is_up(draft, path):
@@ -115,7 +102,3 @@ def _is_stopped(draft: Draft, path: str) -> bool:
 def _limit(change: Change, path: str) -> float | None:
     parent, segment = slot(path)
     return change.graph_at(parent).nesting[scope_of(segment)[0]].timeout if path else None
-
-
-def _left(change: Change, deadline: float) -> float:
-    return max(0.0, deadline - change.time)

@@ -36,7 +36,7 @@ from .plan import invocation_name, plan_of
 from .reading import busy, failures, resting_status
 from .run import OwnDelta, Run
 from .steps import Arrival, all_scopes
-from .timing import expire, hold_back
+from .timing import expire
 from .turn import begin_turn
 from .waking import in_order, take_answer, wake
 
@@ -64,8 +64,6 @@ def transition(graph: Definition, run: Run, inputs: Sequence[Input], time: float
         _take(change, item, touched, merged)
     _pass(change, touched, merged)
     _end(change)
-    if graph.is_timed and change.draft.totals["failure"]:
-        hold_back(change)
     return Step(*change.finish())
 
 

@@ -83,7 +83,7 @@ class Crew:
 
     def begin(self, start: StartInvocation) -> None:
         """Start an invocation in a task of its own."""
-        if self._stopped:
+        if self._stopped or (self._over and self._is_over(start.path)):
             return
         loop = asyncio.get_running_loop()
         # An invocation may be begun from the task of the one before it, whose context variables are not its own.
