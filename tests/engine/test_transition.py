@@ -6,7 +6,7 @@ from random import Random
 import msgspec
 import pytest
 
-from rehydrate import Executor, WorkflowBuilder, executor
+from rehydrate import Executor, Workflow, WorkflowBuilder, WorkflowExecutor, executor
 from rehydrate.engine.commands import StartInvocation
 from rehydrate.engine.inputs import AnswersArrived, CancelAsked, Input, InvocationFinished, TurnArrived
 from rehydrate.engine.run import Draft, Run
@@ -153,6 +153,22 @@ def test_an_answer_in_one_batch_with_a_finished_invocation_comes_after_its_barri
     assert facts(one) == facts(other)
 
 
+def test_a_time_that_is_up_in_one_batch_with_a_finished_invocation_comes_after_its_barrier() -> None:
+    """A scope that has come to rest by what stands before it in the batch is not stopped."""
+    inner = WorkflowExecutor(chain_of("inner"), "child", timeout=5)
+    graph = WorkflowBuilder("w", inner).build().definition
+    one, other = Driver(Script(graph)), Driver(Script(graph))
+    for driver in (one, other):
+        driver.begin(first_turn(1))
+    (up,) = one.timers()
+    (finished,) = one.some(Random(0), 1)
+    one.take(finished)
+    one.take(up)
+    other.take(finished, up)
+    assert (one.over, other.over) == ([], [])
+    assert facts(one) == facts(other)
+
+
 def asked_while_another_runs() -> Driver:
     """start -> middle -> last: `start` has asked and sent on, `middle` runs and will send on."""
     driver = Driver(Script(chain("start", "middle", "last")))
@@ -163,6 +179,11 @@ def asked_while_another_runs() -> Driver:
 
 def chain(*names: str) -> Definition:
     """A graph of functions in a row."""
+    return chain_of(*names).definition
+
+
+def chain_of(*names: str) -> Workflow:
+    """A workflow of functions in a row."""
 
     def node(name: str) -> Executor:
         @executor(id=name)
@@ -172,7 +193,8 @@ def chain(*names: str) -> Definition:
         return run
 
     nodes = [node(name) for name in names]
-    return WorkflowBuilder("chain", nodes[0]).add_chain(nodes).build().definition
+    builder = WorkflowBuilder("chain", nodes[0])
+    return (builder.add_chain(nodes) if nodes[1:] else builder).build()
 
 
 class Script(Hands):

@@ -290,29 +290,36 @@ def test_time_in_which_nobody_drives_the_run_does_not_count(hours) -> None:
 
 
 def test_a_handler_that_swallows_its_cancellation_is_not_seen(hours) -> None:
-    """Its context is closed, and the run does not wait for it."""
+    """Its context is closed, the run does not wait for it, and what it gives back counts for nothing."""
     seen: list[str] = []
+    doors = Doors()
 
     @executor(id="stubborn")
     async def stubborn(text: str, ctx: WorkflowContext[Never, str]) -> None:
-        ctx.yield_output("before")
+        ctx.yield_output(f"{text} {ctx.attempt}")
+        if ctx.attempt > 1:
+            return
         try:
-            await asyncio.Event().wait()
+            await doors.wait("stubborn")
         except asyncio.CancelledError:
             try:
                 ctx.yield_output("after")
             except Exception as error:
                 seen.append(str(error))
 
+    start, beside = step(doors, "start"), step(doors, "beside")
+    doors.open("start")
     node = WorkflowExecutor(WorkflowBuilder("inner", stubborn).build(), "inner", timeout=5)
-    workflow = WorkflowBuilder("w", node).build()
+    workflow = WorkflowBuilder("w", start).add_fan_out_edges(start, [node, beside]).build()
 
     async def scenario() -> None:
         running = asyncio.create_task(workflow.run("x"))
-        await hours.go_by(0)
+        await doors.somebody_at("stubborn")
         await hours.go_by(6)
+        assert (len(seen), running.done()) == (1, False)
+        doors.open("beside")
         failed = await failure_of(running)
-        assert failed.result.outputs == []
+        assert (await workflow.run(checkpoint=failed.result)).outputs == ["x start beside", "x start 2"]
 
     under(hours, scenario())
     assert seen == [
@@ -356,19 +363,19 @@ def test_other_scopes_go_on_when_the_time_of_one_is_up(hours) -> None:
     under(hours, scenario())
 
 
-def test_the_inner_of_two_limits_comes_first_and_the_outer_one_still_counts(hours) -> None:
-    """One failure, that of the scope whose time was up."""
+@pytest.mark.parametrize(("inner", "outer", "where"), [(5, 7, "outer#1/inner#1"), (7, 5, "outer#1")])
+def test_of_two_limits_that_are_up_the_first_one_fails(hours, inner: int, outer: int, where: str) -> None:
+    """One failure, that of the scope whose time was up first."""
 
     async def scenario() -> None:
         doors = Doors()
-        inner = WorkflowExecutor(WorkflowBuilder("inner", step(doors, "first")).build(), "inner", timeout=5)
-        outer = WorkflowExecutor(WorkflowBuilder("outer", inner).build(), "outer", timeout=7)
-        workflow = WorkflowBuilder("w", outer).build()
-        running = asyncio.create_task(workflow.run("x"))
+        below = WorkflowExecutor(WorkflowBuilder("inner", step(doors, "first")).build(), "inner", timeout=inner)
+        node = WorkflowExecutor(WorkflowBuilder("outer", below).build(), "outer", timeout=outer)
+        running = asyncio.create_task(WorkflowBuilder("w", node).build().run("x"))
         await doors.somebody_at("first")
         await hours.go_by(20)
         failed = await failure_of(running)
-        assert "failed in outer#1/inner#1: SubWorkflowTimeoutError: it was busy for more than 5" in str(failed)
+        assert f"failed in {where}: SubWorkflowTimeoutError: it was busy for more than 5 seconds. Fin" in str(failed)
 
     under(hours, scenario())
 

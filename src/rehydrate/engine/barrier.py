@@ -324,7 +324,7 @@ class Barrier:
     def _go_on(self) -> None:
         """Begin the next superstep, or come to rest."""
         self.change.barriers = True
-        if self.draft.has(self.path, "timer"):
+        if self.draft.totals["timer"]:
             note_time(self.change, self.path)
         if self.responses:
             open_step(self.change, self.path, self.scope, self.arrivals)
@@ -336,4 +336,4 @@ class Barrier:
         self.draft.put_scope(self.path, self.scope)
         close_step(self.change, self.path)
         if self.path:
-            come_to_rest(self.change, self.path)
+            come_to_rest(self.change, self.path, shared=not self.scope.trail)

@@ -19,11 +19,10 @@ def is_over(change: Change, path: str) -> bool:
 
 def has_open_scopes(change: Change, path: str) -> bool:
     """Tell whether a scope has children that are not over; a shared one stays when it is."""
-    children = change.draft.items(path, "scope")
-    if not children:
+    if not change.draft.count(path, "scope"):
         return False
     nesting = change.graph_at(path).nesting
-    for segment, _ in children:
+    for segment, _ in change.draft.items(path, "scope"):
         child = join_slot(path, segment)
         is_shared = nesting[scope_of(segment)[0]].shared
         if not is_shared or change.draft.step(child) is not None or not is_over(change, child):

@@ -18,23 +18,21 @@ from .steps import start_scope
 from .timing import pause_timer
 
 
-def come_to_rest(change: Change, path: str) -> None:
+def come_to_rest(change: Change, path: str, *, shared: bool) -> None:
     """Leave a mark of rest in the parent, unless a message waits there that a shared scope takes now."""
-    if change.draft.has(path, "timer"):
+    if change.draft.totals["timer"]:
         pause_timer(change, path)
     parent, segment = slot(path)
-    if not _take_next(change, parent, segment):
+    if not shared or not _take_next(change, parent, segment):
         change.draft.put(parent, "rest", segment, RestRecord())
 
 
 def _take_next(change: Change, parent: str, segment: str) -> bool:
     """Let a shared scope that came to rest take the next message of its parent's superstep; `False` without one."""
-    executor, _ = scope_of(segment)
-    if not change.graph_at(parent).nesting[executor].shared:
-        return False
     plan = plan_of(change, parent)
     if plan is None:
         return False
+    executor, _ = scope_of(segment)
     taken = change.draft.get(parent, "scope", segment).inputs
     for delivery in plan.scopes:
         if delivery.executor == executor and delivery.activation > taken:
