@@ -16,6 +16,7 @@ from rehydrate.codecs import checkpointable
 from rehydrate.errors import RunFailedError, StoreUnavailableError, WorkflowCheckpointException
 from rehydrate.graph.context import WorkflowContext
 from rehydrate.graph.definition import Reducer
+from rehydrate.graph.description import WorkflowDescription
 from rehydrate.graph.executor import Executor, FunctionExecutor, executor
 from rehydrate.graph.handlers import handler, response_handler
 from rehydrate.graph.reducers import add, append, extend, merge
@@ -59,6 +60,7 @@ __all__ = [
     "WorkflowCheckpoint",
     "WorkflowCheckpointException",
     "WorkflowContext",
+    "WorkflowDescription",
     "WorkflowExecutor",
     "WorkflowRunResult",
     "add",

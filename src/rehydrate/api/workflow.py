@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import Literal, Unpack, overload
 
-from rehydrate.codecs import ValueCodec
+from rehydrate.codecs import ValueCodec, type_name
 from rehydrate.graph.definition import Definition
+from rehydrate.graph.description import WorkflowDescription, describe_workflow
+from rehydrate.graph.drawing import DrawingFormat, draw
 from rehydrate.ports import CheckpointStorage
 from rehydrate.runtime.call import CheckpointArgument, check_given
 from rehydrate.runtime.options import CallOptions, TurnOptions
@@ -134,6 +136,17 @@ class Workflow:
     def run_sync(self, message: object = None, **options: Unpack[RunOptions]) -> WorkflowRunResult:
         """Do `run` and wait for it: in scripts, and inside a running loop through a thread."""
         return wait_for(self.run(message, stream=False, **options))
+
+    def draw(self, format: DrawingFormat = "text") -> str:
+        """Return a drawing with all sub-workflows: `text` for a terminal, `mermaid`, or `dot` for Graphviz.
+
+        Raises `WrongCallError` for another format.
+        """
+        return draw(self.describe(), format)
+
+    def describe(self) -> WorkflowDescription:
+        """Return the whole tree as plain data; `dataclasses.asdict` of it can be written as JSON."""
+        return describe_workflow(self.definition, type_name)
 
     def __repr__(self) -> str:
         return f"Workflow({self.name!r}, version={self.version}, executors={len(self.definition.order)})"
