@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from rehydrate.model.checkpoint import Status
     from rehydrate.ports import CheckpointStorage
     from rehydrate.runtime.checkpoint import WorkflowCheckpoint
+    from rehydrate.runtime.following import RunEvents
     from rehydrate.runtime.legacy import ExecutionContext, LegacyRequest
     from rehydrate.runtime.requests import PendingRequest, RequestAnswer
     from rehydrate.runtime.result import WorkflowRunResult
@@ -48,6 +49,7 @@ __all__ = [
     "PendingRequest",
     "Reducer",
     "RequestAnswer",
+    "RunEvents",
     "RunFailedError",
     "RunStream",
     "Runner",

@@ -14,6 +14,7 @@ from rehydrate.graph.description import WorkflowDescription, describe_workflow
 from rehydrate.graph.drawing import DrawingFormat, draw
 from rehydrate.ports import CheckpointStorage
 from rehydrate.runtime.call import CheckpointArgument, check_given
+from rehydrate.runtime.following import RunEvents
 from rehydrate.runtime.options import CallOptions, TurnOptions
 from rehydrate.runtime.position import Position
 from rehydrate.runtime.program import Program
@@ -132,6 +133,12 @@ class Workflow:
     ) -> Session:
         """Return a session: the same calls, with run id and newest checkpoint supplied."""
         return Session(self, Position(run_id, checkpoint), checkpoint_storage)
+
+    def events(self, run_id: str, *, after: int = 0, checkpoint_storage: CheckpointStorage | None = None) -> RunEvents:
+        """Return the events of a run behind number `after`: those that its store has kept, then what comes while this
+        process drives it. Raises `EventsNotKeptError` where the next one was not kept."""
+        store = self._checkpoint_storage if checkpoint_storage is None else checkpoint_storage
+        return RunEvents(self._program, store, run_id, after)
 
     def run_sync(self, message: object = None, **options: Unpack[RunOptions]) -> WorkflowRunResult:
         """Do `run` and wait for it: in scripts, and inside a running loop through a thread."""

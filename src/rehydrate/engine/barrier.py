@@ -12,7 +12,7 @@ import msgspec
 
 from rehydrate.graph.definition import Definition
 from rehydrate.graph.edges import Edge
-from rehydrate.ids import join_slot, outer_id, request_name, scope_of, slot
+from rehydrate.ids import join_slot, request_name, scope_of, slot
 from rehydrate.model.effects import (
     STATE_EFFECTS,
     Ask,
@@ -27,8 +27,6 @@ from rehydrate.model.effects import (
 )
 from rehydrate.model.events import (
     MessageDropped,
-    OutputYielded,
-    RequestOpened,
     ScopeEnded,
     SuperstepCompleted,
 )
@@ -54,6 +52,7 @@ from .joins import deadlocked, fire_joins
 from .mapping import add_left
 from .maps import close_maps, map_of
 from .plan import ChainKey, Plan, invocation_name
+from .reading import surfaced, yielded
 from .run import birth_of
 from .scopes import is_over, trail_of
 from .sharing import come_to_rest, forget_inputs
@@ -181,7 +180,7 @@ class Barrier:
                 for route in effect.routes or ():
                     self._send(effect.value, route, delivery.trail)
             case Output():
-                self._yield(effect.value, effect.routes or (), delivery.executor, delivery.trail)
+                self._yield(effect.value, effect.routes or (), delivery.executor, delivery.activation, delivery.trail)
             case Ask():
                 self._ask(delivery, effect)
             case SetState() | UpdateState() | Respond():
@@ -228,12 +227,13 @@ class Barrier:
         self.draft.put(self.path, "map", str(number), MapRecord(edge.into, trail))
         self.arrivals += [Arrival(edge.target, item, (*trail, number, i)) for i, item in enumerate(value.items)]
 
-    def _yield(self, value: Payload, routes: tuple[Route, ...], executor: str, trail: Trail) -> None:
+    def _yield(self, value: Payload, routes: tuple[Route, ...], executor: str, activation: int, trail: Trail) -> None:
         if not self.path:
             assert isinstance(value, Sealed)  # noqa: S101  (no map edge lies beyond the root)
             number = self.draft.count("", "output") + 1
-            self.draft.put("", "output", f"{number:08d}", OutputRecord(value, executor))
-            self.change.events.append(OutputYielded(executor_id=executor, superstep=self.superstep, data=value))
+            record = OutputRecord(value, executor, self.superstep, activation)
+            self.draft.put("", "output", f"{number:08d}", record)
+            self.change.events.append(yielded(record))
             return
         self._put_out(OutboxRecord(value, routes, executor, trail[0]))
 
@@ -253,24 +253,14 @@ class Barrier:
             ask.response_type,
             ask.handler,
             delivery.trail,
+            self.superstep,
             intercepted,
         )
         self.draft.put(self.path, "request", name, record)
-        inner = request_name(self.path, delivery.executor, delivery.activation, ask.count)
         if intercepted:
+            inner = request_name(self.path, delivery.executor, delivery.activation, ask.count)
             self._put_out(setting_out(delivery, ask, inner))
-        self.change.events.append(
-            RequestOpened(
-                path=self.path,
-                executor_id=delivery.executor,
-                superstep=self.superstep,
-                activation=delivery.activation,
-                request_id=outer_id(birth_of(self.draft), inner),
-                data=ask.data,
-                response_type=ask.response_type,
-                intercepted=intercepted,
-            )
-        )
+        self.change.events.append(surfaced(birth_of(self.draft), self.path, name, record))
 
     def _take_scopes(self, executor: str) -> None:
         """Take the outboxes of the executor's scopes that came to rest, and end those with nothing open."""
@@ -296,7 +286,7 @@ class Barrier:
                 self.draft.remove(child, "outbox", name)
                 continue
             if executor not in self.graph.forwards_messages:
-                self._yield(item.value, item.routes, executor, trail)
+                self._yield(item.value, item.routes, executor, scope_of(slot(child)[1])[1], trail)
                 self.draft.remove(child, "outbox", name)
                 continue
             if not item.routes:

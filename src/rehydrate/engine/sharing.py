@@ -36,7 +36,7 @@ def _take_next(change: Change, parent: str, segment: str) -> bool:
     taken = change.draft.get(parent, "scope", segment).inputs
     for delivery in plan.scopes:
         if delivery.executor == executor and delivery.activation > taken:
-            start_scope(change, parent, delivery, plan.step.payloads[delivery.payload])
+            start_scope(change, parent, plan.step, delivery)
             return True
     return False
 

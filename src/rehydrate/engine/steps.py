@@ -126,27 +126,31 @@ def start_step(change: Change, path: str, plan: Plan) -> None:
         first = chain[0]
         change.then.append(StartInvocation(path, step.superstep, first, plan.payloads(first), alone=len(chain) == 1))
     for delivery in plan.scopes:
-        start_scope(change, path, delivery, step.payloads[delivery.payload])
+        start_scope(change, path, step, delivery)
 
 
-def start_scope(change: Change, parent: str, delivery: Delivery, payload: Payload) -> None:
+def start_scope(change: Change, parent: str, step: StepRecord, delivery: Delivery) -> None:
     """Begin a sub-workflow with the message it received; its number is the activation of its executor.
 
     One that is shared has the number 1 and takes the message as its next input; while it is busy it takes none.
     """
-    nesting = change.graph_at(parent).nesting[delivery.executor]
-    path = child_path(parent, delivery.executor, 1 if nesting.shared else delivery.activation)
+    executor = delivery.executor
+    nesting = change.graph_at(parent).nesting[executor]
+    number = 1 if nesting.shared else delivery.activation
+    path = child_path(parent, executor, number)
     scope = ScopeRecord(delivery.trail, inputs=1)
     if nesting.shared:
         if change.draft.step(path) is not None:
             return
         scope = _next_input(change, path, delivery)
     if scope.superstep == 0:
-        change.events.append(ScopeStarted(path=path, executor_id=delivery.executor, activation=delivery.activation))
+        started = ScopeStarted(path=path, executor_id=executor, superstep=step.superstep, activation=number)
+        change.events.append(started)
     if nesting.timeout is not None:
         start_timer(change, path, nesting.timeout)
     if nesting.inputs:
         copy_in(change.draft, parent, path, nesting.inputs)
+    payload = step.payloads[delivery.payload]
     start = change.graph_at(path).start
     kind = "list" if isinstance(payload, Listed) else delivery.kind
     arrival = Arrival(start, payload, (scope.inputs,), kind, delivery.name, delivery.handler)

@@ -59,7 +59,7 @@ from .run import (
     StateConflictError,
     SubWorkflowTimeoutError,
 )
-from .store import CommitConflictError, SaveFailedError, StoreClosedError, StoreUnavailableError
+from .store import CommitConflictError, EventsNotKeptError, SaveFailedError, StoreClosedError, StoreUnavailableError
 
 __all__ = [
     "AlreadyAnsweredError",
@@ -74,6 +74,7 @@ __all__ = [
     "CommitConflictError",
     "DefinitionError",
     "EffectError",
+    "EventsNotKeptError",
     "ExecutorDefinitionError",
     "ForeignCheckpointError",
     "ForeignRequestError",

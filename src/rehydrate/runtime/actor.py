@@ -7,7 +7,7 @@ form the next; what a commit holds back (events, starts) follows when it is safe
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias
 
 from rehydrate.engine.commands import Commit, EndRun, Publish
@@ -49,6 +49,8 @@ class Actor:
         self.run: Run = around.run
         self.graph = around.outlets.graph_at("")
         self.ledger = ledger
+        #: What time it is; 0 where nothing in the tree asks for it.
+        self._time: Callable[[], float] = ledger.clock.time if self.graph.is_timed else float
         self.saver = saver
         self.channel = channel
         self.each_step = saver is not None and durability == "superstep"
@@ -66,7 +68,6 @@ class Actor:
         self._obeying = False
         self._delta: OwnDelta = {}
         self._events: list[Event] = []
-        self._unsaved = 0
         self._later: list[Order] = []
         self._urgent = False
         self._committing: asyncio.Task[None] | None = None
@@ -91,6 +92,7 @@ class Actor:
     async def claim(self, arrived: TurnArrived) -> None:
         """Save the turn's input; the run then goes on in a task of its own. Raises what the store raises; then nothing
         has run. Cancelled, it waits for the commit on its way; `claimed` tells what became of it."""
+        self.ledger.turn_to(Status.RUNNING)
         self._apply(transition(self.graph, self.run, [arrived], self._time()))
         self._claim = Claim()
         name = f"rehydrate run {self.ledger.run_id}"
@@ -180,6 +182,8 @@ class Actor:
         """Tell whether what has come is for the run's own task: it may have to save, or to gather more first."""
         if self.saver is not None or self._obeying or self.crew.is_working() or self._savers:
             return True
+        if self._committing is not None and not self._committing.done():
+            return True  # what has gathered is about to be passed on
         return not self.channel.has_room()
 
     def _go_on_at_once(self) -> None:
@@ -191,7 +195,8 @@ class Actor:
             while self._inbox and self.ending is None:
                 self._take_in()
                 if self._urgent:
-                    self._pass_on(*self._gathered())
+                    events, later = self._gathered()
+                    self._pass_on(events, later)
                     self.ended = self.ending is not None
         except BaseException as error:
             self._fault = error
@@ -252,9 +257,6 @@ class Actor:
         inputs, self._inbox = self._inbox, []
         self._apply(transition(self.graph, self.run, inputs, self._time()))
 
-    def _time(self) -> float:
-        return self.ledger.clock.time() if self.graph.is_timed else 0.0
-
     def _apply(self, step: Step) -> None:
         """Make a step real in memory, and obey or keep its commands by whether they wait for the commit."""
         self.run.apply(step.delta)
@@ -270,6 +272,7 @@ class Actor:
                         self._urgent = waits = True
                     case Publish():
                         self._events.extend(command.events)
+                        self.crew.forget(command.events)
                     case EndRun():
                         self.ending = command
                     case _:
@@ -287,30 +290,36 @@ class Actor:
         self._urgent = True
         self._wake()
 
-    def _gathered(self) -> tuple[list[Event], list[Order]]:
-        """Take what waits for a commit: events, and commands."""
-        events, self._events = self._events, []
+    def _gathered(self, *, holds: bool = False) -> tuple[list[Event], list[Order]]:
+        """Take what waits for a commit: events, unless no commit is made now that could hold them, and commands."""
+        events: list[Event] = []
+        if not holds:
+            events, self._events = self._events, []
         later, self._later = self._later, []
         self._urgent = False
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        self._unsaved += len(events)
-        if self.saver is None and self.ending is not None:
-            self.ledger.next_header(self.run, self.ending.status, self._unsaved, 0)
+        if self.ending is not None:
+            self.ledger.turn_to(self.ending.status)
+        if self.saver is None:
+            self.ledger.events += len(events)
+            if self.ending is not None:
+                self.ledger.next_header(self.run, 0)
         return events, later
 
     async def _flush(self) -> None:
         """Save what has gathered, then publish its events and obey what waited for it."""
         savers, self._savers = ([], self._savers) if self._inbox else (self._savers, [])
-        ending = self.ending
-        events, later = self._gathered()
-        saver = self.saver
-        if saver is not None and (self.each_step or ending is not None or saver.lease.claim or self._copies or savers):
+        ending, saver = self.ending, self.saver
+        saves = self.each_step or ending is not None or bool(self._copies or savers)
+        saves = saver is not None and (saves or saver.lease.claim)
+        events, later = self._gathered(holds=saver is not None and not saves)
+        if saver is not None and saves:
             delta, self._delta = self._delta, {}
             copies, self._copies = self._copies, []
             copy = self.run.copy() if copies else None
-            header = await self._save(saver, delta, ending)
+            header = await self._save(saver, delta, events, ends=ending is not None)
             for waiting in copies:
                 if copy is not None and not waiting.done():
                     waiting.set_result((header, copy))
@@ -321,7 +330,6 @@ class Actor:
     def _pass_on(self, events: list[Event], later: list[Order], savers: Sequence[asyncio.Future[None]] = ()) -> None:
         """Let out what waited for a commit, now that it is safe."""
         self.channel.publish(events)
-        self.crew.forget(events)
         for saved in savers:
             if not saved.done():
                 saved.set_result(None)
@@ -332,11 +340,9 @@ class Actor:
         finally:
             self._obeying = False
 
-    async def _save(self, saver: Saver, delta: Delta, ending: EndRun | None) -> Header:
-        status = Status.RUNNING if ending is None else ending.status
-        unsaved, self._unsaved = self._unsaved, 0
+    async def _save(self, saver: Saver, delta: Delta, events: list[Event], *, ends: bool) -> Header:
         try:
-            return await saver.save(self.run, delta, status, unsaved, ends=ending is not None)
+            return await saver.save(self.run, delta, events, ends=ends)
         except (CommitConflictError, asyncio.CancelledError):
             raise
         except Exception as error:  # a store of any make
