@@ -49,7 +49,6 @@ class Actor:
         self.run: Run = around.run
         self.graph = around.outlets.graph_at("")
         self.ledger = ledger
-        #: What time it is; 0 where nothing in the tree asks for it.
         self._time: Callable[[], float] = ledger.clock.time if self.graph.is_timed else float
         self.saver = saver
         self.channel = channel
