@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rehydrate.graph.handlers import handler, response_handler
     from rehydrate.graph.policies import Retry
     from rehydrate.graph.reducers import add, append, extend, merge
+    from rehydrate.graph.sub_requests import SubWorkflowRequest, SubWorkflowRequestMessage, SubWorkflowResponseMessage
     from rehydrate.graph.sub_workflow import WorkflowExecutor
     from rehydrate.model.checkpoint import Status
     from rehydrate.ports import CheckpointStorage
@@ -63,6 +64,9 @@ __all__ = [
     "SigtermHook",
     "SqliteCheckpointStorage",
     "Status",
+    "SubWorkflowRequest",
+    "SubWorkflowRequestMessage",
+    "SubWorkflowResponseMessage",
     "Workflow",
     "WorkflowBuilder",
     "WorkflowCheckpoint",

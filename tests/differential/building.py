@@ -11,13 +11,13 @@ from rehydrate import (
     Executor,
     Workflow,
     WorkflowBuilder,
-    WorkflowExecutor,
     add,
     append,
     extend,
     merge,
 )
 from tests.differential.messages import Item, mix
+from tests.differential.nesting import Police, nested
 from tests.differential.nodes import Weather, fold, node
 from tests.differential.plans import FamilyPlan, GraphPlan, GroupPlan
 
@@ -48,7 +48,7 @@ def _graph(plan: GraphPlan, child: Callable[[str], Workflow], family: FamilyPlan
     for item in plan.nodes:
         width = plan.width(item.id)
         if item.kind == "workflow":
-            executors[item.id] = WorkflowExecutor(child(item.child), id=item.id)
+            executors[item.id] = nested(item, child(item.child), has_edges=width > 0)
         else:
             executors[item.id] = node(item, width, family.delay)
     is_root = plan.name == family.root
@@ -67,6 +67,11 @@ def _graph(plan: GraphPlan, child: Callable[[str], Workflow], family: FamilyPlan
         max_supersteps=plan.max_supersteps,
         max_concurrency=family.max_concurrency if is_root else None,
     )
+    for item in plan.nodes:
+        if item.kind == "workflow" and item.nesting.intercept:
+            builder.add_edge(executors[item.id], Police(f"police_{item.id}"))
+            for end in plan.implied(item.id):  # the library adds it only where there is no other edge
+                builder.add_edge(executors[item.id], executors[end])
     for group in plan.groups:
         _add(builder, group, [executors[name] for name in (group.one, *group.others)])
     return builder.build()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from random import Random
 
+from tests.differential.nesting import draw_nesting
 from tests.differential.plans import FamilyPlan, GraphPlan, GroupPlan, NodePlan, ScriptPlan
 
 DEEPEST = 4
@@ -23,6 +24,7 @@ def draw(seed: int) -> FamilyPlan:
         for name in [f"level{level}"] + ([f"other{level}"] if random.random() < 0.3 else []):
             graphs[name] = _Drawing(random, name, level, _children(graphs, level + 1)).graph()
     graphs["root"] = _Drawing(random, "root", 0, _children(graphs, 1)).graph()
+    draw_nesting(seed, graphs)
     _make_flaky(seed, graphs)
     return FamilyPlan(
         seed=seed,

@@ -17,8 +17,8 @@ from rehydrate.ids import outer_id, request_name
 from rehydrate.model.events import Event, InvocationFailed, TurnStarted
 from rehydrate.model.records import FailureRecord, Key, Record, RunRecord, TurnRecord
 
-#: Kinds that say which run it is, or that a process ended; all others are the run itself.
-OWN_KINDS = frozenset({"run", "attempt"})
+#: Kinds that say which run it is, what time it is, or that a process ended; all others are the run itself.
+OWN_KINDS = frozenset({"run", "attempt", "timer"})
 
 
 class Told(msgspec.Struct, frozen=True):

@@ -13,6 +13,15 @@ NodeKind = Literal["worker", "keeper", "function", "workflow", "planner"]
 GroupKind = Literal["edge", "fan_out", "switch", "select", "fan_in", "map"]
 
 
+class NestingPlan(msgspec.Struct):
+    """How a sub-workflow is nested, where not in the plain way."""
+
+    intercept: bool = False
+    shared: bool = False
+    mapped: bool = False
+    timed: bool = False
+
+
 class NodePlan(msgspec.Struct):
     """One executor. `sends` and `yields` are the numbers it draws from; `asks` and `fails` of 0 are never.
 
@@ -29,6 +38,7 @@ class NodePlan(msgspec.Struct):
     fails: int = 0
     flaky: int = 0
     state: tuple[tuple[str, str], ...] = ()
+    nesting: NestingPlan = msgspec.field(default_factory=NestingPlan)
 
 
 class GroupPlan(msgspec.Struct):
@@ -60,9 +70,13 @@ class GraphPlan(msgspec.Struct):
                 found += [group.one] if node in group.others else []
             elif group.one == node:
                 found += group.others[:1] if group.kind == "map" else group.others
-        if found:
-            return found
-        return [group.others[1] for group in self.groups if group.kind == "map" and group.others[0] == node][:1]
+        return found or self.implied(node)
+
+    def implied(self, node: str) -> list[str]:
+        """The end of the map whose worker a node is, where no edge of its own leaves it."""
+        explicit = any(node in group.others if group.kind == "fan_in" else group.one == node for group in self.groups)
+        ends = [group.others[1] for group in self.groups if group.kind == "map" and group.others[0] == node]
+        return [] if explicit else ends[:1]
 
     def width(self, node: str) -> int:
         """How many messages can come of one that a node sends; of a switch only one can."""

@@ -16,7 +16,7 @@ from rehydrate import InMemoryCheckpointStorage
 from rehydrate.errors import RehydrateError
 from tests.differential.drawing import draw
 from tests.differential.harness import Replay, calls_of, reference_run, stored_checkpoints
-from tests.differential.plans import FamilyPlan, GraphPlan, NodePlan
+from tests.differential.plans import FamilyPlan, GraphPlan, NestingPlan, NodePlan
 
 Simpler = Iterator[FamilyPlan]
 
@@ -104,6 +104,11 @@ def _simpler_graphs(graph: GraphPlan) -> Iterator[GraphPlan]:
 def _simpler_nodes(node: NodePlan) -> Iterator[NodePlan]:
     for change in (
         {"kind": "worker", "child": ""},
+        {"nesting": NestingPlan()},
+        {"nesting": msgspec.structs.replace(node.nesting, intercept=False)},
+        {"nesting": msgspec.structs.replace(node.nesting, shared=False)},
+        {"nesting": msgspec.structs.replace(node.nesting, mapped=False)},
+        {"nesting": msgspec.structs.replace(node.nesting, timed=False)},
         {"asks": 0},
         {"fails": 0},
         {"flaky": 0},

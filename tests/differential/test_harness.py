@@ -14,7 +14,17 @@ from rehydrate.engine.run import Run
 from rehydrate.errors import InconsistentRunError
 from rehydrate.graph.executor import Executor
 from rehydrate.ids import ABOVE_ROOT, depth_of, scope_of
-from rehydrate.model.records import CounterRecord, JoinRecord, Key, Record, ScopeRecord
+from rehydrate.model.effects import Respond
+from rehydrate.model.records import (
+    CounterRecord,
+    DoneRecord,
+    JoinRecord,
+    Key,
+    OutboxRecord,
+    Record,
+    ScopeRecord,
+    StepRecord,
+)
 from tests.differential.drawing import DEEPEST, draw
 from tests.differential.facts import RunFacts
 from tests.differential.harness import calls_of, reference_run, run_differences, stored_checkpoints
@@ -128,6 +138,16 @@ async def seen_in(seed: int) -> set[str]:
 def _seen_in_records(checkpoint: WorkflowCheckpoint) -> set[str]:
     run = checkpoint.records
     seen: set[str] = set()
+    for _, record in run.records():
+        match record:
+            case OutboxRecord() if record.request:
+                seen.add("inner requests on their way up")
+            case StepRecord() if any(delivery.kind == "request" for delivery in record.deliveries):
+                seen.add("inner requests delivered")
+            case DoneRecord() if any(isinstance(effect, Respond) for effect in record.effects):
+                seen.add("answers from inside")
+            case _:
+                pass
     for path, kind in run.tables:
         depth = depth_of(path) if path != ABOVE_ROOT else 0
         seen |= {kind, f"{kind} at depth {depth}"}
@@ -168,6 +188,7 @@ def test_the_random_graphs_contain_everything_that_can_go_wrong() -> None:
     wanted |= {"attempts that failed 1 times", "attempts that failed 2 times"}
     wanted |= {"overlapping scopes", "some scopes wait while others run"}
     wanted |= {"IDLE", "IDLE_WITH_PENDING_REQUESTS", "FAILED", "LIMIT_REACHED"}
+    wanted |= {"input", "inner requests on their way up", "inner requests delivered", "answers from inside"}
     wanted |= {"MessageDropped", "RequestsCancelled", "WorkDiscarded", "ScopeEnded", "OutputYielded"}
     seen: set[str] = set()
     for seed in range(30):

@@ -7,12 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from random import Random
+from typing import NamedTuple
 from zlib import crc32
 
 import msgspec
 
 from rehydrate.codecs.records import decode_record, encode_record
-from rehydrate.engine.commands import Commit, EndRun, MergeState, Publish, RouteAgain, StartInvocation
+from rehydrate.engine.commands import (
+    Commit,
+    EndRun,
+    MergeState,
+    Publish,
+    RouteAgain,
+    StartInvocation,
+    StopScope,
+)
 from rehydrate.engine.inputs import (
     Answer,
     AttemptBroken,
@@ -20,6 +29,7 @@ from rehydrate.engine.inputs import (
     InvocationBroken,
     InvocationFinished,
     StateMerged,
+    TimeUp,
     TurnArrived,
 )
 from rehydrate.engine.invariants import check_run
@@ -29,14 +39,14 @@ from rehydrate.engine.transition import Step, transition
 from rehydrate.graph.definition import Definition
 from rehydrate.ids import scope_of, slot
 from rehydrate.model.checkpoint import Status
-from rehydrate.model.effects import Ask, Effect, Failure, Output, Route, Send, SetState, UpdateState
+from rehydrate.model.effects import Ask, Effect, Failure, Output, Respond, Route, Send, SetState, UpdateState
 from rehydrate.model.events import Event
-from rehydrate.model.records import DoneRecord, Key, RunRecord
+from rehydrate.model.records import DoneRecord, Key, RunRecord, TimerRecord
 from rehydrate.model.sealed import Items, Listed, Payload, Sealed
 
 Records = list[tuple[Key, bytes]]
-#: The time of every call.
-NOW = 1000.0
+#: The time of the first call.
+START = 1000.0
 
 
 def mix(*parts: object) -> int:
@@ -97,15 +107,25 @@ class Hands:
         given = [pair for payload in start.payloads for pair in marks_of(payload)]
         seen = [encode_record(record) for record in (run.get(start.path, "state", "sum"),) if record]
         mark = mix(delivery.executor, given, seen)
+        if delivery.kind == "request":
+            return self._respond(run, start, mark)
         failed = attempts(run, start.path, delivery.executor, delivery.activation).failed
         if failed < (mark >> 3) % 7 - 4:
-            failure, due = Failure("handler", "FlakyError", str(mark)), NOW + mark % 3 - 1
+            failure, due = Failure("handler", "FlakyError", str(mark)), START + mark % 60
             return AttemptBroken(start.path, delivery.executor, delivery.activation, failure, due)
         if self.stormy and mark % 9 == 0:
             failure = Failure("handler", "StormError", str(mark))
             return InvocationBroken(start.path, delivery.executor, delivery.activation, failure)
         effects = self._effects(start, mark, sum(fuel for _, fuel in given) - 1)
         return self._routed(start.path, delivery.executor, delivery.activation, effects)
+
+    def _respond(self, run: Run, start: StartInvocation, mark: int) -> Input:
+        """Answer most of the intercepted requests that are still open."""
+        delivery = start.delivery
+        path, _, name = delivery.name.rpartition("/")
+        is_open = run.get(path, "request", name) is not None
+        effects: tuple[Effect, ...] = (Respond(path, name, sealed(mark, 2)),) if is_open and mark % 4 else ()
+        return InvocationFinished(start.path, delivery.executor, delivery.activation, effects)
 
     def route(self, run: Run, command: RouteAgain) -> Input:
         """Ask the conditions again."""
@@ -136,7 +156,7 @@ class Hands:
         if mark % 4 == 0 or not effects:
             effects.append(Output(sealed(mix(mark, "out"), share), None))
         if share > 0 and (mark >> 4) % 3 == 0:
-            effects.append(Ask(0, sealed(mix(mark, "asked"), share), "int", "on_answer"))
+            effects.append(Ask(0, sealed(mix(mark, "asked"), share), "int", "on_answer", None))
         if (mark >> 6) % 2:
             effects.append(SetState(f"own_{delivery.executor}_plain", sealed(mark, 0)))
             effects.append(UpdateState("sum", sealed(mark % 10, 0)))
@@ -150,19 +170,28 @@ class Hands:
         """Decide where each message goes; in a storm some conditions raise, and the rest stays undecided."""
         routed: list[Effect] = list(effects)
         for index, effect in enumerate(routed):
-            if not isinstance(effect, Send | Output) or effect.routes is not None:
+            if not isinstance(effect, Send | Output | Ask) or effect.routes is not None:
                 continue
-            if self.stormy and mix(effect.value) % 13 == 0:
+            value = effect.data if isinstance(effect, Ask) else effect.value
+            if self.stormy and mix(value) % 13 == 0:
                 failure = Failure("routing", "PredicateError", "storm")
                 return InvocationFinished(path, executor, activation, tuple(routed), failure=failure)
-            edges = self._edges(path, executor) if isinstance(effect, Send) else self._beyond(path)
-            routes = tuple(route for route in edges if mix(effect.value, route) % 5)
+            routes = tuple(route for route in self._ways(path, executor, effect) if mix(value, route) % 5)
             routed[index] = msgspec.structs.replace(effect, routes=routes)
         return InvocationFinished(path, executor, activation, tuple(routed), instance=sealed(mix(effects), 0))
 
-    def _edges(self, path: str, executor: str) -> list[Route]:
-        edges = self.graph_at(path).edges
-        return [Route(edge.index, edge.target) for edge in edges if edge.source == executor and edge.into is None]
+    def _ways(self, path: str, executor: str, effect: Send | Output | Ask) -> list[Route]:
+        if isinstance(effect, Send):
+            return self._edges(path, executor)
+        return self._above(path) if isinstance(effect, Ask) else self._beyond(path)
+
+    def _edges(self, path: str, executor: str, *, police: bool = False) -> list[Route]:
+        """The edges of an executor that take a message as it is: those for intercepted requests, or all others."""
+        return [
+            Route(edge.index, edge.target)
+            for edge in self.graph_at(path).edges
+            if edge.source == executor and edge.into is None and edge.target.startswith("police") == police
+        ]
 
     def _maps(self, path: str, executor: str) -> list[Route]:
         edges = self.graph_at(path).edges
@@ -171,10 +200,24 @@ class Hands:
     def _beyond(self, path: str) -> list[Route]:
         while path:
             path, segment = slot(path)
-            edges = self._edges(path, scope_of(segment)[0])
-            if edges:
-                return edges
+            if scope_of(segment)[0] in self.graph_at(path).forwards_messages:
+                return self._edges(path, scope_of(segment)[0])
         return []
+
+    def _above(self, path: str) -> list[Route]:
+        """The edges along which a request goes at the level that intercepts it."""
+        while path:
+            path, segment = slot(path)
+            if self.graph_at(path).nesting[scope_of(segment)[0]].intercepts:
+                return self._edges(path, scope_of(segment)[0], police=True)
+        return []
+
+
+class Waiting(NamedTuple):
+    """What will be told of something that runs in a scope."""
+
+    path: str
+    finish: Callable[[], Input]
 
 
 class Driver:
@@ -183,16 +226,20 @@ class Driver:
     def __init__(self, hands: Hands, run: Run | None = None) -> None:
         self.hands = hands
         self.run = run or Run()
-        self.waiting: list[Callable[[], Input]] = []
+        self.waiting: list[Waiting] = []
+        #: Scopes that were stopped: what runs in them is never told.
+        self.over: list[str] = []
         self.events: list[Event] = []
         self.commits = 0
+        self.clock = START
         self.ended: EndRun | None = None
 
     def take(self, *inputs: Input) -> Step:
         """Make one transition real and note what follows from it."""
         before = encoded(self.run)
-        step = transition(self.hands.graph, self.run, inputs)
-        assert transition(self.hands.graph, self.run, inputs) == step
+        self.clock += 1.0
+        step = transition(self.hands.graph, self.run, inputs, self.clock)
+        assert transition(self.hands.graph, self.run, inputs, self.clock) == step
         assert encoded(self.run) == before
         for (_, kind), changed in step.delta.items():
             for record in changed.values():
@@ -210,11 +257,13 @@ class Driver:
         hands, run = self.hands, self.run
         match command:
             case StartInvocation():
-                self.waiting.append(lambda: hands.finish(run, command))
+                self._wait(command.path, lambda: hands.finish(run, command))
             case RouteAgain():
-                self.waiting.append(lambda: hands.route(run, command))
+                self._wait(command.path, lambda: hands.route(run, command))
             case MergeState():
-                self.waiting.append(lambda: hands.merge(command))
+                self._wait(command.path, lambda: hands.merge(command))
+            case StopScope():
+                self.over.append(command.path)
             case Publish():
                 self.events += command.events
             case Commit():
@@ -222,25 +271,46 @@ class Driver:
             case EndRun():
                 self.ended = command
 
+    def _wait(self, path: str, finish: Callable[[], Input]) -> None:
+        self.waiting.append(Waiting(path, finish))
+
     def begin(self, arrived: TurnArrived) -> None:
         """Claim a turn or a continuation; whatever ran before is gone with its process."""
         self.waiting.clear()
+        self.over.clear()
         self.ended = None
         self.take(arrived)
 
     def rest(self, random: Random, batch: int = 1) -> Status:
         """Let what waits finish in any order, so many at a time, until the run rests."""
         while self.ended is None:
-            assert self.waiting, "nothing runs, and the run has not ended"
+            assert self.running(), "nothing runs, and the run has not ended"
             self.take(*self.some(random, batch))
-        assert self.waiting == []
+        assert self.running() == []
         return self.ended.status
 
     def some(self, random: Random, batch: int) -> list[Input]:
         """Finish some of what waits."""
-        random.shuffle(self.waiting)
-        chosen, self.waiting = self.waiting[:batch], self.waiting[batch:]
-        return [finish() for finish in chosen]
+        waiting = self.running()
+        random.shuffle(waiting)
+        chosen, self.waiting = waiting[:batch], waiting[batch:]
+        return [item.finish() for item in chosen]
+
+    def running(self) -> list[Waiting]:
+        """What waits in scopes that are not stopped."""
+        return [
+            item
+            for item in self.waiting
+            if not any(item.path == over or item.path.startswith(f"{over}/") for over in self.over)
+        ]
+
+    def timers(self) -> list[TimeUp]:
+        """The times that run."""
+        return [
+            TimeUp(path, record.deadline)
+            for (path, kind, _), record in self.run.records()
+            if kind == "timer" and isinstance(record, TimerRecord) and record.deadline is not None
+        ]
 
     def answers(self) -> tuple[Answer, ...]:
         """An answer to every open request."""
@@ -258,13 +328,13 @@ def first_turn(fuel: int) -> TurnArrived:
 
 def answering(driver: Driver) -> TurnArrived:
     """A turn that answers everything."""
-    return TurnArrived(answers=driver.answers(), base="before", digest="answers", now=NOW)
+    return TurnArrived(answers=driver.answers(), base="before", digest="answers")
 
 
 def continuing(*, interrupted: bool, limit_anew: bool = False) -> TurnArrived:
     """A call without new input."""
     return TurnArrived(
-        base="before", digest="continue", continuation=True, interrupted=interrupted, limit_anew=limit_anew, now=NOW
+        base="before", digest="continue", continuation=True, interrupted=interrupted, limit_anew=limit_anew
     )
 
 

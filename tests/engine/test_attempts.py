@@ -7,12 +7,12 @@ from rehydrate.engine.inputs import AttemptBroken, CancelAsked, Input, Invocatio
 from rehydrate.engine.reading import attempts
 from rehydrate.model.effects import Failure, Output, Route, Send
 from rehydrate.model.records import AttemptRecord
-from tests.engine.driver import NOW, Driver, Hands, continuing, first_turn, sealed
+from tests.engine.driver import START, Driver, Hands, continuing, first_turn, sealed
 from tests.engine.test_transition import chain
 
 FAILURE = Failure("handler", "Fault", "told to")
-WAITS = AttemptBroken("", "start", 1, FAILURE, NOW + 60)
-OVERDUE = AttemptBroken("", "start", 1, FAILURE, NOW - 60)
+WAITS = AttemptBroken("", "start", 1, FAILURE, START + 60)
+OVERDUE = AttemptBroken("", "start", 1, FAILURE, START - 60)
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_a_failed_attempt_is_saved_before_the_next_one_starts(driver: Driver) ->
     """The order to start it, with its time, stands behind a commit that holds the record."""
     commands = driver.take(WAITS).commands
     assert [type(command) for command in commands] == [Commit, StartInvocation]
-    assert record(driver) == AttemptRecord(1, failed=1, due=NOW + 60)
+    assert record(driver) == AttemptRecord(1, failed=1, due=START + 60)
     assert driver.ended is None
 
 
@@ -50,8 +50,8 @@ def test_what_waited_at_a_restart_waits_on(driver: Driver) -> None:
     """Nothing is counted: the attempt has not begun, whether the process was lost or the run cancelled."""
     driver.take(WAITS)
     for interrupted in (True, False):
-        assert starts(driver, continuing(interrupted=interrupted)) == [("start", 1, NOW + 60)]
-        assert record(driver) == AttemptRecord(1, failed=1, due=NOW + 60)
+        assert starts(driver, continuing(interrupted=interrupted)) == [("start", 1, START + 60)]
+        assert record(driver) == AttemptRecord(1, failed=1, due=START + 60)
 
 
 def test_what_was_due_at_a_restart_may_have_begun(driver: Driver) -> None:
@@ -108,7 +108,7 @@ def test_the_one_behind_an_attempt_that_failed_waits_for_it() -> None:
     driver.begin(first_turn(3))
     sends = tuple(Send(sealed(number, 1), (Route(0, "last"),)) for number in (1, 2))
     driver.take(InvocationFinished("", "start", 1, sends))
-    failed = AttemptBroken("", "last", 1, FAILURE, NOW)
-    assert starts(driver, failed) == [("last", 1, NOW)]
-    assert starts(driver, failed) == [("last", 1, NOW)]
+    failed = AttemptBroken("", "last", 1, FAILURE, START)
+    assert starts(driver, failed) == [("last", 1, START)]
+    assert starts(driver, failed) == [("last", 1, START)]
     assert starts(driver, InvocationFinished("", "last", 1, ())) == [("last", 2, None)]

@@ -6,7 +6,7 @@ from random import Random
 import msgspec
 import pytest
 
-from rehydrate import Executor, WorkflowBuilder, executor
+from rehydrate import Executor, Workflow, WorkflowBuilder, WorkflowExecutor, executor
 from rehydrate.engine.commands import StartInvocation
 from rehydrate.engine.inputs import AnswersArrived, CancelAsked, Input, InvocationFinished, TurnArrived
 from rehydrate.engine.run import Draft, Run
@@ -44,8 +44,8 @@ def driver_of(seed: int, *, stormy: bool = False) -> Driver:
 
 
 def facts(driver: Driver) -> dict[Key, bytes]:
-    """All records as bytes, but for attempts: they say how often a process was lost."""
-    return {key: data for key, data in encoded(driver.run) if key[1] != "attempt"}
+    """All records as bytes, but for what says how often a process was lost, and what time it is."""
+    return {key: data for key, data in encoded(driver.run) if key[1] not in ("attempt", "timer")}
 
 
 def events_by_scope(events: list[Event]) -> dict[str, list[Event]]:
@@ -105,10 +105,12 @@ def test_a_run_stays_valid_and_never_gets_stuck_whatever_comes(seed: int) -> Non
         running = driver.ended is None
         chance = random.random()
         if running and chance < 0.7:
-            assert driver.waiting, "nothing runs, and the run has not ended"
+            assert driver.running(), "nothing runs, and the run has not ended"
             driver.take(*driver.some(random, random.choice((1, 1, 2, 4))))
         elif running and chance < 0.8 and driver.answers():
             driver.take(AnswersArrived(driver.answers()[:1]))
+        elif running and chance < 0.83 and driver.timers():
+            driver.take(random.choice(driver.timers()))
         elif running and chance < 0.85:
             driver.take(CancelAsked())
             assert driver.ended is not None
@@ -151,6 +153,22 @@ def test_an_answer_in_one_batch_with_a_finished_invocation_comes_after_its_barri
     assert facts(one) == facts(other)
 
 
+def test_a_time_that_is_up_in_one_batch_with_a_finished_invocation_comes_after_its_barrier() -> None:
+    """A scope that has come to rest by what stands before it in the batch is not stopped."""
+    inner = WorkflowExecutor(chain_of("inner"), "child", timeout=5)
+    graph = WorkflowBuilder("w", inner).build().definition
+    one, other = Driver(Script(graph)), Driver(Script(graph))
+    for driver in (one, other):
+        driver.begin(first_turn(1))
+    (up,) = one.timers()
+    (finished,) = one.some(Random(0), 1)
+    one.take(finished)
+    one.take(up)
+    other.take(finished, up)
+    assert (one.over, other.over) == ([], [])
+    assert facts(one) == facts(other)
+
+
 def asked_while_another_runs() -> Driver:
     """start -> middle -> last: `start` has asked and sent on, `middle` runs and will send on."""
     driver = Driver(Script(chain("start", "middle", "last")))
@@ -161,6 +179,11 @@ def asked_while_another_runs() -> Driver:
 
 def chain(*names: str) -> Definition:
     """A graph of functions in a row."""
+    return chain_of(*names).definition
+
+
+def chain_of(*names: str) -> Workflow:
+    """A workflow of functions in a row."""
 
     def node(name: str) -> Executor:
         @executor(id=name)
@@ -170,7 +193,8 @@ def chain(*names: str) -> Definition:
         return run
 
     nodes = [node(name) for name in names]
-    return WorkflowBuilder("chain", nodes[0]).add_chain(nodes).build().definition
+    builder = WorkflowBuilder("chain", nodes[0])
+    return (builder.add_chain(nodes) if nodes[1:] else builder).build()
 
 
 class Script(Hands):

@@ -15,6 +15,7 @@ from rehydrate import (
     Default,
     Executor,
     Reducer,
+    SubWorkflowResponseMessage,
     Workflow,
     WorkflowBuilder,
     WorkflowContext,
@@ -202,6 +203,24 @@ def mapped() -> WorkflowBuilder:
     )
 
 
+def wrongly_nested() -> WorkflowBuilder:
+    """A graph whose sub-workflows have no way for what they yield and ask, and copy state where it does not fit."""
+    start, inner = node("start", int, list[int]), WorkflowBuilder("inner", node("in", int, int)).build()
+    builder = WorkflowBuilder("nested", start, reducers={"lines": append})
+    return (
+        builder.add_map_edge(start, WorkflowExecutor(inner, "shared", isolation="shared"), into=join("end"))
+        .add_edge(start, node("each", list[int], int))
+        .add_edge("each", WorkflowExecutor(inner, "alone", forward_outputs="message", inputs={"lines": "text"}))
+        .add_edge("each", WorkflowExecutor(inner, "asks", requests="intercept"))
+        .add_edge("asks", node("deaf", int, None))
+    )
+
+
+def answering_nobody() -> WorkflowBuilder:
+    """An executor that would answer requests, where none comes by."""
+    return WorkflowBuilder("answering", node("answers", int, SubWorkflowResponseMessage))
+
+
 def found(builder: WorkflowBuilder):
     """The problems of a build."""
     with pytest.raises(WorkflowBuildError) as caught:
@@ -231,7 +250,9 @@ def test_every_kind_of_problem_is_found_beside_the_others() -> None:
     without_start = {problem.code for problem in found(lost())}
     assert without_start == {"start", "unknown-end", "no-mapping", "no-executor", "edge-types"}
     maps = {problem.code for problem in found(mapped())}
-    assert codes | without_start | maps == codes_in_source() | OF_ERRORS
+    nesting = {problem.code for builder in (wrongly_nested(), answering_nobody()) for problem in found(builder)}
+    assert nesting == {"map-shared", "forward-nowhere", "mapping-lists", "requests-not-taken", "responses-nowhere"}
+    assert codes | without_start | maps | nesting == codes_in_source() | OF_ERRORS
     assert codes & {"start", "unknown-end"} == set()
 
 

@@ -14,6 +14,10 @@ from rehydrate import (
     handler,
     response_handler,
 )
+from tests.nested.intercepted import policed
+from tests.nested.mapped import mapped
+from tests.nested.self_nested import levels
+from tests.nested.sharing import shared
 from tests.nested.tree import tree
 
 
@@ -175,5 +179,17 @@ def for_user() -> Workflow:
 
 #: The names by which another process is asked for them.
 STORIES: dict[str, Callable[..., Workflow]] = {
-    story.__name__: story for story in (counting, two_down, one_after_the_other, both_at_once, for_user, tree)
+    story.__name__: story
+    for story in (
+        counting,
+        two_down,
+        one_after_the_other,
+        both_at_once,
+        for_user,
+        tree,
+        mapped,
+        policed,
+        shared,
+        levels,
+    )
 }

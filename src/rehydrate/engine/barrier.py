@@ -12,8 +12,19 @@ import msgspec
 
 from rehydrate.graph.definition import Definition
 from rehydrate.graph.edges import Edge
-from rehydrate.ids import join_slot, order_key, scope_of, slot
-from rehydrate.model.effects import STATE_EFFECTS, Ask, Effect, Failure, Output, Route, Send, SetState, UpdateState
+from rehydrate.ids import join_slot, request_name, scope_of, slot
+from rehydrate.model.effects import (
+    STATE_EFFECTS,
+    Ask,
+    Effect,
+    Failure,
+    Output,
+    Respond,
+    Route,
+    Send,
+    SetState,
+    UpdateState,
+)
 from rehydrate.model.events import (
     MessageDropped,
     ScopeEnded,
@@ -24,68 +35,40 @@ from rehydrate.model.records import (
     DoneRecord,
     FailureRecord,
     GatherRecord,
-    InboxRecord,
     InstanceRecord,
     JoinRecord,
     MapRecord,
     OutboxRecord,
     OutputRecord,
     RequestRecord,
-    RestRecord,
     Trail,
 )
 from rehydrate.model.sealed import Listed, Payload, Sealed
 
-from .change import Change, enclosing
+from .change import Change
 from .commands import MergeState
+from .intercept import Response, answer_below, going_up, is_intercepted, is_open, refused, setting_out
 from .joins import deadlocked, fire_joins
+from .mapping import add_left
 from .maps import close_maps, map_of
-from .plan import ChainKey, Plan, invocation_name, plan_of
+from .plan import ChainKey, Plan, invocation_name
 from .reading import surfaced, yielded
 from .run import birth_of
-from .state import Conflict, Write, Writes, apply_writes, contributions, find_conflict
+from .scopes import is_over, trail_of
+from .sharing import come_to_rest, forget_inputs
+from .state import Write, Writes, apply_writes, contributions, find_conflict, note_write
 from .steps import Arrival, close_step, drop_scope, open_step
-
-
-def ready(change: Change, path: str, plan: Plan) -> bool:
-    """Tell whether a scope's superstep is over: all invocations finished, no failure, no scope in it busy or stuck."""
-    draft = change.draft
-    if draft.count(path, "done") != plan.invocations:
-        return False
-    if draft.has(path, "step") and draft.count(path, "step"):
-        return False
-    if draft.totals["limit"] and draft.get(path, "limit", "") is not None:
-        return False
-    return not (draft.totals["failure"] and draft.count(path, "failure"))
-
-
-def pass_barriers(change: Change, path: str, merged: dict[str, Sealed] | None = None) -> None:
-    """Pass this scope's barrier and, where that lets them, those of the scopes around it."""
-    at: str | None = path
-    while at is not None:
-        plan = plan_of(change, at)
-        if plan is None or not ready(change, at, plan) or not Barrier(change, at, plan).run(merged or {}):
-            return
-        merged = None
-        at = enclosing(at) if change.draft.step(at) is None else None
+from .timing import note_time
+from .waking import take_inbox
 
 
 class Barrier:
     """One scope's barrier. `arrivals` gathers what stands at executors in the next superstep."""
 
     __slots__ = (
-        "arrivals",
-        "chains",
-        "change",
-        "done",
-        "draft",
-        "graph",
-        "path",
-        "plan",
-        "resting",
-        "scope",
+        "arrivals", "chains", "change", "done", "draft", "graph", "path", "plan", "responses", "resting", "scope",
         "superstep",
-    )
+    )  # fmt: skip
 
     def __init__(self, change: Change, path: str, plan: Plan) -> None:
         self.change = change
@@ -98,6 +81,7 @@ class Barrier:
         chains = plan.chains
         self.chains: list[ChainKey] = list(chains) if len(chains) < 2 else self._in_order()
         self.arrivals: list[Arrival] = []
+        self.responses: list[Response] = []
         self.done: dict[str, list[tuple[Delivery, DoneRecord]]] = {}
         self.resting: dict[str, list[tuple[int, str]]] = {}
         if self.draft.has(path, "rest"):
@@ -108,10 +92,15 @@ class Barrier:
     def run(self, merged: dict[str, Sealed]) -> bool:
         """Make the superstep real; `False` where a conflict or a reducer keeps it from that."""
         writes = self._read()
+        if self.responses and (late := refused(self.draft, self.responses)):
+            for executor, activation, failure in late:
+                self._fail(executor, activation, failure)
+            return False
         if writes:
             conflict = find_conflict(self.graph, writes)
             if conflict is not None:
-                self._fail(conflict)
+                for write in (conflict.first, conflict.second):
+                    self._fail(write.executor, write.activation, conflict.failure())
                 return False
             wanted = contributions(self.change, self.path, self.graph, writes) if self.graph.reducers else ()
             if any(item.key not in merged for item in wanted):
@@ -121,7 +110,7 @@ class Barrier:
                 return False
             apply_writes(self.draft, self.path, self.graph, writes, merged)
         if self.draft.totals["inbox"]:
-            self._take_inbox()
+            self.arrivals += take_inbox(self.draft, self.path)
         for executor in self._executors():
             for delivery, done in self.done.get(executor, ()):
                 self._take_invocation(delivery, done)
@@ -161,40 +150,20 @@ class Barrier:
                 finished.append((delivery, done))
                 for effect in done.effects:
                     if isinstance(effect, STATE_EFFECTS):
-                        _note(writes, Write(key, delivery.activation, effect))
+                        note_write(writes, Write(key, delivery.activation, effect))
+                    elif isinstance(effect, Respond):
+                        self.responses.append(Response(key[0], delivery.activation, effect))
+        if self.resting:
+            add_left(self.change, self.path, self.resting, writes)
         return writes
 
-    def _fail(self, conflict: Conflict) -> None:
-        """Mark the conflicting invocations as failed; what their executors handled after them is unfinished again."""
-        first, second = conflict.first, conflict.second
-        text = (
-            f"executors {first.executor!r} and {second.executor!r} wrote different values"
-            f" to state key {conflict.key!r} in one superstep"
-        )
-        for write in (first, second):
-            facts = (conflict.key, first.executor, second.executor)
-            failure = Failure("conflict", "StateConflictError", text, facts=facts)
-            name = invocation_name(write.executor, write.activation)
-            for delivery in self.plan.from_here(write.executor, write.activation):
-                self.draft.remove(self.path, "done", invocation_name(write.executor, delivery.activation))
-            record = FailureRecord(failure, write.executor, write.activation)
-            self.draft.put(self.path, "failure", name, record)
+    def _fail(self, executor: str, activation: int, failure: Failure) -> None:
+        """Mark an invocation as failed; what its executor handled after it is unfinished again."""
+        for delivery in self.plan.from_here(executor, activation):
+            self.draft.remove(self.path, "done", invocation_name(executor, delivery.activation))
+        record = FailureRecord(failure, executor, activation)
+        self.draft.put(self.path, "failure", invocation_name(executor, activation), record)
         self.change.barriers = True
-
-    def _take_inbox(self) -> None:
-        """What came from outside stands first: answers by name, then messages in their order."""
-        found = self.draft.items(self.path, "inbox")
-        if not found:
-            return
-        records: list[InboxRecord] = [record for _, record in sorted(found, key=lambda item: int(item[0]))]
-        records.sort(key=lambda record: (record.kind != "answer", order_key(record.name)))
-        for record in records:
-            self.arrivals.append(
-                Arrival(
-                    record.executor, record.payload, record.trail, record.kind, record.name, record.handler, record.data
-                )
-            )
-        self.draft.clear(self.path, "inbox")
 
     def _take_invocation(self, delivery: Delivery, done: DoneRecord) -> None:
         for effect in done.effects:
@@ -211,10 +180,10 @@ class Barrier:
                 for route in effect.routes or ():
                     self._send(effect.value, route, delivery.trail)
             case Output():
-                self._yield(effect.value, effect.routes or (), delivery.executor, delivery.activation)
+                self._yield(effect.value, effect.routes or (), delivery.executor, delivery.activation, delivery.trail)
             case Ask():
                 self._ask(delivery, effect)
-            case SetState() | UpdateState():
+            case SetState() | UpdateState() | Respond():
                 pass
             case _:
                 assert_never(effect)
@@ -258,7 +227,7 @@ class Barrier:
         self.draft.put(self.path, "map", str(number), MapRecord(edge.into, trail))
         self.arrivals += [Arrival(edge.target, item, (*trail, number, i)) for i, item in enumerate(value.items)]
 
-    def _yield(self, value: Payload, routes: tuple[Route, ...], executor: str, activation: int) -> None:
+    def _yield(self, value: Payload, routes: tuple[Route, ...], executor: str, activation: int, trail: Trail) -> None:
         if not self.path:
             assert isinstance(value, Sealed)  # noqa: S101  (no map edge lies beyond the root)
             number = self.draft.count("", "output") + 1
@@ -266,12 +235,16 @@ class Barrier:
             self.draft.put("", "output", f"{number:08d}", record)
             self.change.events.append(yielded(record))
             return
+        self._put_out(OutboxRecord(value, routes, executor, trail[0]))
+
+    def _put_out(self, record: OutboxRecord) -> None:
         number = self.scope.outbox + 1
         self.scope = msgspec.structs.replace(self.scope, outbox=number)
-        self.draft.put(self.path, "outbox", str(number), OutboxRecord(value, routes, executor))
+        self.draft.put(self.path, "outbox", str(number), record)
 
     def _ask(self, delivery: Delivery, ask: Ask) -> None:
         name = f"{delivery.executor}#{delivery.activation}?{ask.count}"
+        intercepted = is_intercepted(self.change, self.path)
         record = RequestRecord(
             delivery.executor,
             delivery.activation,
@@ -281,29 +254,39 @@ class Barrier:
             ask.handler,
             delivery.trail,
             self.superstep,
+            intercepted,
         )
         self.draft.put(self.path, "request", name, record)
+        if intercepted:
+            inner = request_name(self.path, delivery.executor, delivery.activation, ask.count)
+            self._put_out(setting_out(delivery, ask, inner))
         self.change.events.append(surfaced(birth_of(self.draft), self.path, name, record))
 
     def _take_scopes(self, executor: str) -> None:
         """Take the outboxes of the executor's scopes that came to rest, and end those with nothing open."""
         for number, segment in sorted(self.resting.get(executor, ())):
             child = join_slot(self.path, segment)
-            finished = not self.draft.count(child, "request") and not self.draft.count(child, "scope")
+            finished = is_over(self.change, child)
             self._take_outbox(executor, child, finished=finished)
             self.draft.remove(self.path, "rest", segment)
-            if finished:
+            if self.graph.nesting[executor].shared:
+                forget_inputs(self.change, child)
+            elif finished:
                 drop_scope(self.change, child)
                 self.change.events.append(
                     ScopeEnded(path=child, executor_id=executor, superstep=self.superstep, activation=number)
                 )
 
     def _take_outbox(self, executor: str, child: str, *, finished: bool) -> None:
-        trail = self.draft.scope(child).trail
         for name, record in sorted(self.draft.items(child, "outbox"), key=lambda item: int(item[0])):
             item: OutboxRecord = record
+            trail = trail_of(self.draft, child, item)
+            if item.request:
+                self._take_request(executor, child, item, trail)
+                self.draft.remove(child, "outbox", name)
+                continue
             if executor not in self.graph.forwards_messages:
-                self._yield(item.value, item.routes, executor, scope_of(slot(child)[1])[1])
+                self._yield(item.value, item.routes, executor, scope_of(slot(child)[1])[1], trail)
                 self.draft.remove(child, "outbox", name)
                 continue
             if not item.routes:
@@ -317,22 +300,30 @@ class Barrier:
             else:
                 self.draft.remove(child, "outbox", name)
 
+    def _take_request(self, executor: str, child: str, item: OutboxRecord, trail: Trail) -> None:
+        """Take a request on its way up to where it is answered; one that was answered meanwhile goes no further."""
+        if not is_open(self.draft, item):
+            return
+        if not self.graph.nesting[executor].intercepts:
+            self._put_out(msgspec.structs.replace(item, input=trail[0]))
+        elif item.routes:
+            self.arrivals += going_up(item, trail)
+        else:
+            self._drop(executor, scope_of(slot(child)[1])[1], item.value)
+
     def _go_on(self) -> None:
         """Begin the next superstep, or come to rest."""
         self.change.barriers = True
+        if self.draft.totals["timer"]:
+            note_time(self.change, self.path)
+        if self.responses:
+            open_step(self.change, self.path, self.scope, self.arrivals)
+            answer_below(self.change, self.responses)
+            return
         if self.arrivals or (self.draft.totals["join"] and deadlocked(self.change, self.path, self.graph)):
             open_step(self.change, self.path, self.scope, self.arrivals)
             return
         self.draft.put_scope(self.path, self.scope)
         close_step(self.change, self.path)
         if self.path:
-            parent, segment = slot(self.path)
-            self.draft.put(parent, "rest", segment, RestRecord())
-
-
-def _note(writes: Writes, write: Write) -> None:
-    made = writes.get(write.effect.key)
-    if made is None:
-        writes[write.effect.key] = [write]
-    else:
-        made.append(write)
+            come_to_rest(self.change, self.path, shared=not self.scope.trail)

@@ -17,10 +17,12 @@ from .run import Draft, OwnDelta, Run
 class Change:
     """One transition's draft, events and commands. `now` does not wait for the commit, `then` does."""
 
-    __slots__ = ("_allowance", "_graphs", "barriers", "draft", "events", "graph", "now", "plans", "then")
+    __slots__ = ("_allowance", "_graphs", "barriers", "draft", "events", "graph", "now", "plans", "then", "time")
 
-    def __init__(self, graph: Definition, run: Run) -> None:
+    def __init__(self, graph: Definition, run: Run, time: float = 0.0) -> None:
         self.graph = graph
+        #: When this happens, in seconds since the epoch; 0 where nothing asks for it.
+        self.time = time
         self.draft = Draft(run)
         self.events: list[Event] = []
         self.now: list[Command] = []

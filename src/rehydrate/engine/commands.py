@@ -64,6 +64,27 @@ class MergeState(msgspec.Struct, frozen=True, gc=False):
     contributions: tuple[Contribution, ...]
 
 
+class StartTimer(msgspec.Struct, frozen=True, gc=False):
+    """Tell when a scope has been busy for so many seconds from now on."""
+
+    path: str
+    seconds: float
+    deadline: float
+
+
+class StopTimer(msgspec.Struct, frozen=True, gc=False):
+    """A scope is at rest: its time stands still."""
+
+    path: str
+
+
+class StopScope(msgspec.Struct, frozen=True, gc=False):
+    """Stop all that runs in a scope and below it. Nothing of it is told and nothing is started in it any more; a resume
+    starts it again."""
+
+    path: str
+
+
 class EndRun(msgspec.Struct, frozen=True, gc=False):
     """The run rests with this status; `paths` are where a failure or a limit stopped it."""
 
@@ -71,4 +92,6 @@ class EndRun(msgspec.Struct, frozen=True, gc=False):
     paths: tuple[str, ...] = ()
 
 
-Command: TypeAlias = Commit | Publish | StartInvocation | RouteAgain | MergeState | EndRun
+Command: TypeAlias = (
+    Commit | Publish | StartInvocation | RouteAgain | MergeState | StartTimer | StopTimer | StopScope | EndRun
+)

@@ -13,6 +13,8 @@ from rehydrate.model.records import StepRecord, Trail
 
 from .change import Change
 from .run import Draft, is_live
+from .scopes import trails_of
+from .sharing import forget_inputs
 from .steps import all_scopes, drop_scope
 
 #: Kinds of what joins and maps hold.
@@ -28,6 +30,9 @@ def discard(change: Change, answered: frozenset[str], trails: dict[str, list[Tra
     scopes = all_scopes(change)
     kept = {path for path in scopes if draft.count(path, "request")} | answered
     kept |= {above for path in kept for above in ancestors(path)} | {""}
+    for path in scopes:
+        if path and slot(path)[0] in kept and not draft.scope(path).trail:  # a shared scope never ends
+            kept.add(path)
     what: list[str] = []
     for path in scopes:
         what += _name(change, path)
@@ -41,9 +46,13 @@ def discard(change: Change, answered: frozenset[str], trails: dict[str, list[Tra
         if path not in kept and is_live(draft, path):
             what += [f"{path}: {kind} {name}" for kind in HOLDERS for name in _held(draft, path, kind)]
             drop_scope(change, path)
-    for path in scopes:
+    held: dict[str, list[str]] = {}
+    for path in reversed(scopes):  # what a scope still works for is known when all below it is
         if path in kept:
-            what += [f"{path}: {held}".lstrip(": ") for held in _drop_held(change, path, trails.get(path, []))]
+            held[path] = _drop_held(change, path, trails.get(path, []))
+            forget_inputs(change, path, trails.get(path, []))
+    for path in scopes:
+        what += [f"{path}: {name}".lstrip(": ") for name in held.get(path, [])]
     if what:
         change.events.append(WorkDiscarded(what=tuple(what)))
     return [path for path in scopes if path in kept and (draft.count(path, "join") or draft.count(path, "map"))]
@@ -73,7 +82,7 @@ def _drop_held(change: Change, path: str, answered: list[Trail]) -> list[str]:
     alive += [record.trail for _, record in draft.items(path, "request")]
     for segment, record in draft.items(path, "scope"):
         if is_live(draft, join_slot(path, segment)):
-            alive.append(record.trail)
+            alive += trails_of(draft, join_slot(path, segment), record)
     dropped: list[str] = []
     for name in _held(draft, path, "join"):
         trail = draft.get(path, "join", name).trail

@@ -29,7 +29,7 @@ class TurnArrived(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     with `same` it is the turn's own call made again.
     `interrupted`: the turn that was found never gave its outputs to a call; `handed_on`: its process had stopped it so.
     `limit_anew`: the limit of the turn that was found had been reached. `pending_given`: `on_pending` stood in the
-    call. `now`: seconds since the epoch; what is due after it has been waiting.
+    call.
     """
 
     message: Sealed | None = None
@@ -48,7 +48,6 @@ class TurnArrived(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     limit_anew: bool = False
     new_run: RunRecord | None = None
     signature: str = ""
-    now: float = 0.0
 
 
 class InvocationFinished(msgspec.Struct, frozen=True, gc=False):
@@ -102,6 +101,13 @@ class AnswersArrived(msgspec.Struct, frozen=True, gc=False):
     answers: tuple[Answer, ...]
 
 
+class TimeUp(msgspec.Struct, frozen=True, gc=False):
+    """The time that was to be up at `deadline` is up for a scope."""
+
+    path: str
+    deadline: float
+
+
 class CancelAsked(msgspec.Struct, frozen=True, gc=False):
     """The run is to stop at what it has."""
 
@@ -114,5 +120,6 @@ Input: TypeAlias = (
     | StateMerged
     | MergeBroken
     | AnswersArrived
+    | TimeUp
     | CancelAsked
 )

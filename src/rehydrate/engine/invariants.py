@@ -12,6 +12,7 @@ from rehydrate.model.records import (
     ScopeRecord,
     StateRecord,
     StepRecord,
+    TimerRecord,
     Trail,
     TurnRecord,
 )
@@ -81,8 +82,17 @@ def _check_scope(run: Run, path: str) -> list[str]:
         found += _check_step(run, path, step, scope, where)
     if path and run.get(parent, "rest", segment) is not None and step is not None:
         found.append(f"I10: a scope with a superstep is not at rest ({where})")
+    timer: TimerRecord | None = run.get(path, "timer", "")
+    if timer is not None and timer.deadline is not None and step is None:
+        found.append(f"I22: the time of a scope at rest stands still ({where})")
     found += _check_state(run, path, where)
     found += _check_maps(run, path, step, where)
+    found += _check_inputs(run, path, scope, where)
+    found += [
+        f"I21: a request on its way up is one of its scope or of one below ({where}: {record.request!r})"
+        for record in run.table(path, "outbox").values()
+        if record.request and not record.request.startswith(f"{path}/")
+    ]
     return found
 
 
@@ -100,6 +110,24 @@ def _check_maps(run: Run, path: str, step: StepRecord | None, where: str) -> lis
         if record.map not in record.trail[1::2]
     ]
     return found
+
+
+def _check_inputs(run: Run, path: str, scope: ScopeRecord, where: str) -> list[str]:
+    """Check that a shared scope knows every input that something in it descends from."""
+    known = {int(name) for name in run.table(path, "input")}
+    if not path or scope.trail:
+        return [f"I19: only a shared scope has input records ({where})"] if known else []
+    step: StepRecord | None = run.get(*_listed(path, "step"))
+    numbers = {delivery.trail[0] for delivery in step.deliveries} if step is not None else set[int]()
+    for kind in ("request", "join", "map", "gather", "inbox"):
+        numbers.update(record.trail[0] for record in run.table(path, kind).values())
+    numbers.update(record.input for record in run.table(path, "outbox").values())
+    return [f"I20: an input that something descends from is known ({where}: {number})" for number in numbers - known]
+
+
+def _listed(path: str, kind: str) -> tuple[str, str, str]:
+    parent, segment = slot(path)
+    return parent, kind, segment
 
 
 def _check_step(run: Run, path: str, step: StepRecord, scope: ScopeRecord, where: str) -> list[str]:

@@ -13,7 +13,14 @@ from rehydrate.ids import join_slot, order_key, outer_id, scope_of
 from rehydrate.model.checkpoint import Status
 from rehydrate.model.effects import Failure
 from rehydrate.model.events import OutputYielded, RequestOpened
-from rehydrate.model.records import AttemptRecord, FailureRecord, OutputRecord, RequestRecord, StepRecord
+from rehydrate.model.records import (
+    AttemptRecord,
+    FailureRecord,
+    OutputRecord,
+    RequestRecord,
+    ScopeRecord,
+    StepRecord,
+)
 
 from .change import Change
 from .plan import Plan, invocation_name, plan_of, step_key
@@ -70,6 +77,7 @@ def surfaced(birth: str, path: str, name: str, record: RequestRecord) -> Request
         request_id=outer_id(birth, f"{path}/{name}"),
         data=record.data,
         response_type=record.response_type,
+        intercepted=record.intercepted,
     )
 
 
@@ -97,10 +105,12 @@ def next_executors(run: Run) -> list[str]:
     for path in unfinished_scopes(run):
         step: StepRecord = run.get(*step_key(path))
         done = run.table(path, "done")
-        started = {scope_of(segment) for segment in run.table(path, "scope")}
+        scopes_here: dict[str, ScopeRecord] = dict(run.table(path, "scope"))
         for delivery in step.deliveries:
             name = invocation_name(delivery.executor, delivery.activation)
-            if name not in done and (delivery.executor, delivery.activation) not in started:
+            shared = scopes_here.get(invocation_name(delivery.executor, 1))
+            taken = shared is not None and not shared.trail and delivery.activation <= shared.inputs
+            if name not in done and name not in scopes_here and not taken:
                 found.add(f"{path}/{delivery.executor}" if path else delivery.executor)
     return sorted(found)
 
@@ -140,13 +150,17 @@ def busy(change: Change, path: str = "") -> bool:
     """Tell whether something in a scope or below it can go on without the outside."""
     draft = change.draft
     plan = plan_of(change, path)
-    if plan is None or draft.get(path, "limit", "") is not None:
+    if plan is None:
+        return False
+    failures: list[FailureRecord] = [record for _, record in draft.items(path, "failure")]
+    if any(record.failure.kind == "timeout" for record in failures):
         return False
     below = [segment for segment, _ in draft.items(path, "step")]
     if any(busy(change, join_slot(path, s)) for s in below):
         return True
+    if draft.get(path, "limit", "") is not None:
+        return False
     done = draft.count(path, "done")
-    failures: list[FailureRecord] = [record for _, record in draft.items(path, "failure")]
     if done == plan.invocations:
         return not failures and not below
     return done + sum(_blocked(draft, plan, path, failure) for failure in failures) < plan.invocations

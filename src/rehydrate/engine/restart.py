@@ -63,7 +63,7 @@ def restart(change: Change, unfinished: list[str], arrived: TurnArrived) -> None
         if change.draft.get(path, "limit", "") is not None:
             _lift_limit(change, path, plan)
             continue
-        found = _Found(arrived.now, lost_at, _clear_failures(change, path))
+        found = _Found(change.time, lost_at, _clear_failures(change, path))
         _restart_chains(change, path, plan, found)
 
 

@@ -23,7 +23,7 @@ OwnDelta: TypeAlias = dict[Place, dict[str, Record | None]]
 AnyRecord: TypeAlias = Any
 _EMPTY: Final[Mapping[str, Record]] = MappingProxyType({})
 #: Kinds of which a run keeps the total over all scopes.
-COUNTED: Final = frozenset({"failure", "limit", "request", "attempt", "unrouted", "join", "map", "inbox"})
+COUNTED: Final = frozenset({"failure", "limit", "request", "attempt", "unrouted", "join", "map", "inbox", "timer"})
 
 
 class Run:

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeAlias
 
-from rehydrate.ids import scope_of
+from rehydrate.ids import join_slot, scope_of
 from rehydrate.model.records import JoinRecord, MapRecord, RequestRecord, Trail
 
 from .change import Change
+from .scopes import trails_of
 from .steps import Arrival
 
 #: Something that may still send: the executor it stands at, and its trail.
@@ -26,7 +27,8 @@ def standing_in(change: Change, path: str, arrivals: Iterable[Arrival]) -> list[
         request: RequestRecord = record
         found.append((request.executor, request.trail))
     for segment, record in draft.items(path, "scope"):
-        found.append((scope_of(segment)[0], record.trail))
+        executor = scope_of(segment)[0]
+        found += [(executor, trail) for trail in trails_of(draft, join_slot(path, segment), record)]
     return found
 
 

@@ -10,7 +10,7 @@ from typing import Final, TypeAlias, cast
 import msgspec
 
 from rehydrate.graph.definition import LIST_REDUCERS, Definition
-from rehydrate.model.effects import SetState, UpdateState
+from rehydrate.model.effects import Failure, SetState, UpdateState
 from rehydrate.model.records import PartRecord, StateRecord
 from rehydrate.model.sealed import Items, Sealed
 
@@ -39,6 +39,18 @@ class Write(msgspec.Struct, frozen=True, gc=False):
         return self.chain[0]
 
 
+Writes: TypeAlias = dict[str, list[Write]]
+
+
+def note_write(writes: Writes, write: Write) -> None:
+    """Add a write to those of its key."""
+    made = writes.get(write.effect.key)
+    if made is None:
+        writes[write.effect.key] = [write]
+    else:
+        made.append(write)
+
+
 class Conflict(msgspec.Struct, frozen=True, gc=False):
     """Two executors wrote a key in ways that do not go together."""
 
@@ -46,8 +58,11 @@ class Conflict(msgspec.Struct, frozen=True, gc=False):
     first: Write
     second: Write
 
-
-Writes: TypeAlias = dict[str, list[Write]]
+    def failure(self) -> Failure:
+        """Return what fails both writers."""
+        first, second = self.first.executor, self.second.executor
+        text = f"executors {first!r} and {second!r} wrote different values to state key {self.key!r} in one superstep"
+        return Failure("conflict", "StateConflictError", text, facts=(self.key, first, second))
 
 
 def find_conflict(graph: Definition, writes: Writes) -> Conflict | None:
@@ -106,12 +121,13 @@ def apply_writes(draft: Draft, path: str, graph: Definition, writes: Writes, mer
         for write in made if grows else made[-1:]:
             effect = write.effect
             if isinstance(effect, SetState):
-                _set(draft, path, effect)
+                set_whole(draft, path, effect)
             else:
                 _append(draft, path, key, cast("Items", effect.value))
 
 
-def _set(draft: Draft, path: str, effect: SetState) -> None:
+def set_whole(draft: Draft, path: str, effect: SetState) -> None:
+    """Replace a key's value, or remove it."""
     record: StateRecord | None = draft.get(path, "state", effect.key)
     if record is not None and record.value is None:
         for name in part_names(draft, path, effect.key):

@@ -15,6 +15,7 @@ from rehydrate.model.records import (
     CounterRecord,
     Delivery,
     DeliveryKind,
+    InputRecord,
     LimitRecord,
     Payload,
     ScopeRecord,
@@ -25,12 +26,15 @@ from rehydrate.model.sealed import Listed, Sealed
 
 from .change import Change
 from .commands import StartInvocation
+from .mapping import copy_in
 from .plan import Plan
+from .run import is_live
+from .timing import start_timer
 
 #: Kinds that stand in a scope itself; its own scope, step and rest records stand in its parent.
 INSIDE: Final = (
     "counter", "done", "unrouted", "failure", "attempt", "request", "join", "map", "gather", "outbox", "inbox",
-    "instance", "state", "part", "limit",
+    "instance", "state", "part", "limit", "input", "timer",
 )  # fmt: skip
 
 
@@ -126,15 +130,38 @@ def start_step(change: Change, path: str, plan: Plan) -> None:
 
 
 def start_scope(change: Change, parent: str, step: StepRecord, delivery: Delivery) -> None:
-    """Begin a sub-workflow with the message it received; its number is the activation of its executor."""
-    path = child_path(parent, delivery.executor, delivery.activation)
+    """Begin a sub-workflow with the message it received; its number is the activation of its executor.
+
+    One that is shared has the number 1 and takes the message as its next input; while it is busy it takes none.
+    """
+    executor = delivery.executor
+    nesting = change.graph_at(parent).nesting[executor]
+    number = 1 if nesting.shared else delivery.activation
+    path = child_path(parent, executor, number)
+    scope = ScopeRecord(delivery.trail, inputs=1)
+    if nesting.shared:
+        if change.draft.step(path) is not None:
+            return
+        scope = _next_input(change, path, delivery)
+    if scope.superstep == 0:
+        started = ScopeStarted(path=path, executor_id=executor, superstep=step.superstep, activation=number)
+        change.events.append(started)
+    if nesting.timeout is not None:
+        start_timer(change, path, nesting.timeout)
+    if nesting.inputs:
+        copy_in(change.draft, parent, path, nesting.inputs)
     payload = step.payloads[delivery.payload]
-    change.events.append(
-        ScopeStarted(path=path, executor_id=delivery.executor, superstep=step.superstep, activation=delivery.activation)
-    )
     start = change.graph_at(path).start
-    arrival = Arrival(start, payload, (1,), "list" if isinstance(payload, Listed) else "message")
-    open_step(change, path, ScopeRecord(delivery.trail, inputs=1), [arrival])
+    kind = "list" if isinstance(payload, Listed) else delivery.kind
+    arrival = Arrival(start, payload, (scope.inputs,), kind, delivery.name, delivery.handler)
+    open_step(change, path, scope, [arrival])
+
+
+def _next_input(change: Change, path: str, delivery: Delivery) -> ScopeRecord:
+    """Number a message as an input of a shared scope, for which its limit starts anew."""
+    before = change.draft.scope(path) if is_live(change.draft, path) else ScopeRecord(())
+    change.draft.put(path, "input", str(delivery.activation), InputRecord(delivery.trail))
+    return msgspec.structs.replace(before, inputs=delivery.activation, used=0)
 
 
 def close_step(change: Change, path: str) -> None:

@@ -18,7 +18,6 @@ from rehydrate.model.events import InvocationFailed, StatusChanged
 from rehydrate.model.records import DoneRecord, FailureRecord
 from rehydrate.model.sealed import Sealed
 
-from .barrier import pass_barriers
 from .change import Change
 from .commands import Command, EndRun, StartInvocation
 from .inputs import (
@@ -30,14 +29,18 @@ from .inputs import (
     InvocationFinished,
     MergeBroken,
     StateMerged,
+    TimeUp,
     TurnArrived,
 )
+from .passing import pass_barriers
 from .plan import invocation_name, plan_of
 from .reading import busy, failures, resting_status
 from .restart import try_again
 from .run import OwnDelta, Run
 from .steps import Arrival, all_scopes
-from .turn import begin_turn, in_order, take_answer, wake
+from .timing import expire
+from .turn import begin_turn
+from .waking import in_order, take_answer, wake
 
 
 class Step(msgspec.Struct, frozen=True, gc=False):
@@ -47,15 +50,18 @@ class Step(msgspec.Struct, frozen=True, gc=False):
     commands: tuple[Command, ...]
 
 
-def transition(graph: Definition, run: Run, inputs: Sequence[Input]) -> Step:
-    """Take in what happened and say what follows; `run` is only read."""
-    change = Change(graph, run)
+def transition(graph: Definition, run: Run, inputs: Sequence[Input], time: float = 0.0) -> Step:
+    """Take in what happened and say what follows; `run` is only read.
+
+    `time` is in seconds since the epoch, and is asked for only where `graph.is_timed`.
+    """
+    change = Change(graph, run, time)
     touched: set[str] = set()
     merged: dict[str, dict[str, Sealed]] = {}
     for item in inputs:
         if isinstance(item, CancelAsked):
             return _cancelled(change)
-        if touched and isinstance(item, AnswersArrived):
+        if touched and isinstance(item, AnswersArrived | TimeUp):
             _pass(change, touched, merged)
         _take(change, item, touched, merged)
     _pass(change, touched, merged)
@@ -89,6 +95,8 @@ def _take(change: Change, item: Input, touched: set[str], merged: dict[str, dict
             touched.add(item.path)
         case MergeBroken():
             _fail(change, item.path, item.key, FailureRecord(item.failure, ""))
+        case TimeUp():
+            expire(change, item)
         case CancelAsked():
             pass
         case _:

@@ -6,14 +6,11 @@ is seeded; all in one transition, so that a crash finds all of it or nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import msgspec
 
-from rehydrate.ids import ancestors, depth_of, order_key, outer_id, slot
+from rehydrate.ids import order_key, outer_id, slot
 from rehydrate.model.events import RequestsCancelled, RequestsKept, TurnStarted
 from rehydrate.model.records import (
-    InboxRecord,
     ReceiptRecord,
     RequestRecord,
     RestRecord,
@@ -23,19 +20,17 @@ from rehydrate.model.records import (
     TurnRecord,
 )
 
-from .barrier import pass_barriers
 from .change import Change
 from .discard import discard
-from .inputs import Answer, TurnArrived
-from .joins import end_deadlock
+from .inputs import TurnArrived
+from .passing import pass_barriers
 from .reading import surfaced
 from .receipts import leave_receipt
 from .restart import restart
 from .run import birth_of
-from .steps import Arrival, all_scopes, open_step, stepping_scopes
-
-#: What arrives from outside, by scope.
-Arrivals = dict[str, list[Arrival]]
+from .steps import Arrival, all_scopes, stepping_scopes
+from .timing import go_on, stand_still
+from .waking import Arrivals, in_order, take_answer, wake
 
 
 def begin_turn(change: Change, arrived: TurnArrived) -> None:
@@ -55,6 +50,8 @@ def begin_turn(change: Change, arrived: TurnArrived) -> None:
         arrivals.setdefault(answer.path, []).append(arrival)
         trails.setdefault(answer.path, []).append(arrival.trail)
     woken: list[str] = []
+    if draft.totals["timer"]:
+        stand_still(change, stepping_scopes(change))
     if arrived.on_unfinished == "discard":
         woken = discard(change, frozenset(arrivals), trails)
     unfinished = stepping_scopes(change)
@@ -63,6 +60,8 @@ def begin_turn(change: Change, arrived: TurnArrived) -> None:
         arrivals.setdefault("", []).append(_seed(change, arrived))
     restart(change, unfinished, arrived)
     wake(change, arrivals, woken)
+    if change.graph.is_timed or draft.totals["timer"]:
+        go_on(change, stepping_scopes(change))
     for path in reversed(stepping_scopes(change)):
         pass_barriers(change, path)
 
@@ -88,20 +87,6 @@ def _put_turn(change: Change, arrived: TurnArrived) -> None:
             draft.clear("", "output")
     allowance = before.allowance + 1 if before else 1
     draft.put("", "turn", "", TurnRecord(number, arrived.base, arrived.digest, allowance, arrived.key, run_args))
-
-
-def in_order(answers: Iterable[Answer]) -> list[Answer]:
-    """Return answers by the names of their requests, whatever their order in the call."""
-    return sorted(answers, key=lambda answer: (order_key(answer.path), order_key(answer.name)))
-
-
-def take_answer(change: Change, answer: Answer) -> Arrival:
-    """Close a request: it leaves a receipt, and its answer is in flight."""
-    draft = change.draft
-    request: RequestRecord = draft.get(answer.path, "request", answer.name)
-    draft.remove(answer.path, "request", answer.name)
-    leave_receipt(change, answer.path, answer.name, ReceiptRecord("answered", draft.turn().number))
-    return Arrival(request.executor, answer.value, request.trail, "answer", answer.name, request.handler, request.data)
 
 
 def _settle_pending(change: Change, arrived: TurnArrived) -> list[str]:
@@ -154,24 +139,3 @@ def _seed(change: Change, arrived: TurnArrived) -> Arrival:
     draft.put_scope("", scope)
     assert arrived.message is not None  # noqa: S101  (asked by the caller)
     return Arrival(change.graph.start, arrived.message, (scope.inputs,))
-
-
-def wake(change: Change, arrivals: Arrivals, woken: list[str]) -> None:
-    """Give every scope with arrivals, and every one above, a superstep; an unfinished one takes them at its barrier."""
-    paths = set(arrivals) | set(woken)
-    paths |= {above for path in paths for above in ancestors(path)}
-    for path in sorted(paths, key=depth_of):
-        here = arrivals.get(path, [])
-        here.sort(key=lambda arrival: (arrival.kind != "answer", order_key(arrival.name)))
-        if change.draft.step(path) is None:
-            parent, segment = slot(path)
-            change.draft.remove(parent, "rest", segment)
-            open_step(change, path, change.draft.scope(path), here)
-            continue
-        number = change.draft.count(path, "inbox")
-        for index, item in enumerate(here, start=number):
-            record = InboxRecord(item.kind, item.executor, item.payload, item.trail, item.name, item.handler, item.data)
-            change.draft.put(path, "inbox", str(index), record)
-            change.barriers = True
-        if here:
-            end_deadlock(change, path)

@@ -51,6 +51,7 @@ from .run import (
     EffectError,
     InvocationTimeoutError,
     JoinDeadlockError,
+    LateResponseError,
     NoHandlerError,
     PredicateError,
     ReducerError,
@@ -58,6 +59,7 @@ from .run import (
     SaveHookError,
     SendTypeError,
     StateConflictError,
+    SubWorkflowTimeoutError,
 )
 from .store import CommitConflictError, EventsNotKeptError, SaveFailedError, StoreClosedError, StoreUnavailableError
 
@@ -86,6 +88,7 @@ __all__ = [
     "InconsistentRunError",
     "InvocationTimeoutError",
     "JoinDeadlockError",
+    "LateResponseError",
     "MarkError",
     "MessageTypeError",
     "MissingResourceError",
@@ -115,6 +118,7 @@ __all__ = [
     "StoreError",
     "StoreUnavailableError",
     "StreamStateError",
+    "SubWorkflowTimeoutError",
     "TurnInProgressError",
     "TypeChangedError",
     "TypeNameConflictError",

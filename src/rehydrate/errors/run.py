@@ -67,6 +67,13 @@ class ClosedContextError(EffectError):
 
 
 @dataclass(eq=False, repr=False)
+class LateResponseError(EffectError):
+    """A request of a sub-workflow was answered that is open no more."""
+
+    code: ClassVar[str] = "late-response"
+
+
+@dataclass(eq=False, repr=False)
 class InvocationTimeoutError(RunError, TimeoutError):
     """A handler took longer than the `timeout=` of its executor; `seconds` is what it had."""
 
@@ -176,6 +183,23 @@ class JoinDeadlockError(RunError):
     def action(self) -> str:
         """Say what to do next."""
         return "Change the graph so that no join needs the other's result to be filled."
+
+
+@dataclass(eq=False, repr=False)
+class SubWorkflowTimeoutError(RunError):
+    """A sub-workflow was busy for longer than it may be."""
+
+    code: ClassVar[str] = "sub-workflow-timeout"
+    path: str
+    seconds: float
+
+    def text(self) -> str:
+        """Name the scope and its limit."""
+        return f"sub-workflow {self.path} was busy for more than {self.seconds:g} seconds."
+
+    def action(self) -> str:
+        """Say what to do next."""
+        return "Continue the run: it goes on inside with a new time; or give the WorkflowExecutor a longer timeout."
 
 
 @dataclass(eq=False, repr=False)

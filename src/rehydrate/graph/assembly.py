@@ -48,6 +48,9 @@ def assemble(spec: GraphSpec, type_name: Callable[[type], str]) -> Definition:
         max_concurrency=spec.max_concurrency,
         signature="",
         hints=stored_hints(spec, order),
+        nesting=MappingProxyType(
+            {name: node.nesting for name, node in executors.items() if isinstance(node, WorkflowExecutor)}
+        ),
     )
     return replace(definition, signature=signature_text(definition, type_name))
 

@@ -16,8 +16,9 @@ from rehydrate.graph.executor import Executor
 from rehydrate.graph.graph_spec import GraphSpec, edges_of
 from rehydrate.graph.hints import Hint, describe, is_anything, members, shape
 from rehydrate.graph.problems import edge_place, problem, problem_at
+from rehydrate.graph.sub_requests import SubWorkflowRequestMessage
 from rehydrate.graph.sub_workflow import WorkflowExecutor
-from rehydrate.graph.traffic import sends, takes
+from rehydrate.graph.traffic import is_response, sends, takes
 
 
 def type_problems(spec: GraphSpec) -> list[BuildProblem]:
@@ -48,7 +49,7 @@ def _is_sound(executor: Executor) -> bool:
 
 
 def _without_edges(executor: Executor) -> Iterator[BuildProblem]:
-    sent = sends(executor, onward=False)
+    sent = _along_edges(executor, onward=False)
     if sent:
         what = f"says that it sends {_listed(sent)} but has no outgoing edge"
         action = "add one, or use ctx.yield_output and WorkflowContext[Never, ...]"
@@ -56,7 +57,7 @@ def _without_edges(executor: Executor) -> Iterator[BuildProblem]:
 
 
 def _with_edges(spec: GraphSpec, executor: Executor, edges: Sequence[Edge]) -> Iterator[BuildProblem]:
-    sent = sends(executor, onward=True)
+    sent = _along_edges(executor, onward=True)
     place = f"executor {executor.id!r}"
     if not sent:
         yield problem_at(
@@ -76,10 +77,22 @@ def _with_edges(spec: GraphSpec, executor: Executor, edges: Sequence[Edge]) -> I
         return
     targets = ", ".join(dict.fromkeys(repr(edge.target) for edge in edges))
     for hint in sent:
+        if isinstance(executor, WorkflowExecutor) and hint is SubWorkflowRequestMessage:
+            continue  # of that the rules of nesting tell
         if not any(_taken(spec, edge, hint) for edge in edges):
             what = f"sends {describe(hint)}, which none of its targets takes ({targets})"
             action = "add a handler for it to one of them, or an edge to one that has it"
             yield problem_at("not-taken", place, what, action)
+
+
+def _along_edges(executor: Executor, *, onward: bool) -> list[Hint]:
+    """Return the types of what an executor sends that needs an edge."""
+    intercepts = isinstance(executor, WorkflowExecutor) and not onward
+    return [
+        hint
+        for hint in sends(executor, onward=onward)
+        if not is_response(hint) and not (intercepts and hint is SubWorkflowRequestMessage)
+    ]
 
 
 def _taken(spec: GraphSpec, edge: Edge, hint: Hint) -> bool:
@@ -118,6 +131,8 @@ def _one_list(spec: GraphSpec, kind: str, edges: Sequence[Edge]) -> Iterator[Bui
 
 
 def _remedy(executor: Executor) -> str:
+    if isinstance(executor, WorkflowExecutor) and executor.nesting.forwards == "output":
+        return 'with forward_outputs="output" only intercepted requests go along them: remove the edges or the argument'
     if isinstance(executor, WorkflowExecutor):
         return "let an executor of the workflow yield something, or remove the edges"
     return "annotate its context WorkflowContext[...], or what its function returns, or remove the edges"

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from rehydrate.graph.edges import Edge, EdgeGroup
+from rehydrate.graph.nesting import Nesting
 
 if TYPE_CHECKING:
     from rehydrate.graph.executor import Executor
@@ -66,6 +67,8 @@ class Definition:
     signature: str
     #: Type hints of everything storable in the whole tree: messages, outputs, requests, responses.
     hints: tuple[object, ...] = field(default=())
+    #: How each of the `children` is nested.
+    nesting: Mapping[str, Nesting] = field(default_factory=dict[str, Nesting])
 
     @cached_property
     def position(self) -> Mapping[str, int]:
@@ -74,8 +77,17 @@ class Definition:
 
     @cached_property
     def forwards_messages(self) -> frozenset[str]:
-        """Executors with outgoing edges: what a sub-workflow there yields becomes messages, elsewhere outputs."""
-        return frozenset(source for source, groups in self.outgoing.items() if groups)
+        """Executors with outgoing edges: what a sub-workflow there yields becomes messages, elsewhere outputs; one
+        that says `forward_outputs="output"` is not among them."""
+        outputs = {name for name, nesting in self.nesting.items() if nesting.forwards == "output"}
+        return frozenset(source for source, groups in self.outgoing.items() if groups and source not in outputs)
+
+    @cached_property
+    def is_timed(self) -> bool:
+        """Whether a sub-workflow at any depth has a time limit."""
+        return any(n.timeout is not None for n in self.nesting.values()) or any(
+            child.is_timed for child in self.children.values()
+        )
 
     @cached_property
     def fan_in(self) -> Mapping[tuple[str, str], Edge]:

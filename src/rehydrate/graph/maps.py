@@ -14,6 +14,7 @@ from rehydrate.graph.edges import DirectGroup, Edge, EdgeGroup, FanInGroup, MapG
 from rehydrate.graph.executor import Executor
 from rehydrate.graph.graph_spec import GraphSpec, edges_of, unnumbered, with_edges
 from rehydrate.graph.problems import edge_place, problem
+from rehydrate.graph.sub_workflow import WorkflowExecutor
 
 _Ways: TypeAlias = Mapping[str, Sequence[Edge]]
 
@@ -111,7 +112,11 @@ def _entrances(spec: GraphSpec, region: Region, regions: Sequence[Region], where
 
 def _instances(by_id: Mapping[str, Executor], region: Region, where: str) -> Iterator[BuildProblem]:
     for name in sorted(region.inside & by_id.keys()):
-        if by_id[name].has_instance_state:
+        executor = by_id[name]
+        if isinstance(executor, WorkflowExecutor) and executor.nesting.shared:
+            sentence = f'{where}: {name!r} works for many items at once and cannot have isolation="shared"'
+            yield problem("map-shared", where, sentence, "leave it isolated, or put it behind the end")
+        if executor.has_instance_state:
             sentence = f"{where}: {name!r} works for many items at once and cannot have checkpoint hooks"
             yield problem("map-hooks", where, sentence, "keep its state with ctx.set_state")
 

@@ -15,6 +15,7 @@ from rehydrate.graph.edges import DirectGroup, EdgeGroup, FanInGroup, FanOutGrou
 from rehydrate.graph.executor import Executor, FunctionExecutor
 from rehydrate.graph.graph_spec import edges_of, kind_of, names_in
 from rehydrate.graph.hints import Hint, describe
+from rehydrate.graph.nesting import Nesting
 from rehydrate.graph.specs import each_spec
 from rehydrate.graph.sub_workflow import WorkflowExecutor
 from rehydrate.graph.traffic import distinct, takes
@@ -40,6 +41,8 @@ def signature_text(definition: Definition, type_name: TypeName) -> str:
     for name, executor in definition.executors.items():
         lines.append(f"{_shown(name)}: {'; '.join(_executor_facts(executor, named))}")
         if isinstance(executor, WorkflowExecutor):
+            facts = "; ".join(_nesting_facts(executor.nesting, has_edges=bool(definition.outgoing.get(name))))
+            lines[-1] += f"; {facts}" if facts else ""
             lines += [f"{_shown(name)}/{line}" for line in executor.definition.signature.split("\n")]
     return "\n".join(sorted(lines))
 
@@ -84,6 +87,19 @@ def _executor_facts(executor: Executor, named: TypeName) -> Iterator[str]:
     asks = [f"{describe(s.request, named)} -> {describe(s.response, named)}" for s in specs.response_handlers]
     if asks:
         yield f"asks {', '.join(sorted(asks))}"
+
+
+def _nesting_facts(nesting: Nesting, *, has_edges: bool) -> Iterator[str]:
+    """Give what decides where records of a sub-workflow stand and where they go; nothing for what is the default."""
+    if nesting.shared:
+        yield "isolation shared"
+    if nesting.intercepts:
+        yield "requests intercept"
+    if nesting.forwards == "output" and has_edges:
+        yield "forwards output"
+    for label, mapping in (("inputs", nesting.inputs), ("outputs", nesting.outputs)):
+        if mapping:
+            yield f"{label} {', '.join(sorted(f'{_shown(a)} as {_shown(b)}' for a, b in mapping.items()))}"
 
 
 def executor_kind(executor: Executor) -> ExecutorKind:

@@ -11,6 +11,15 @@ from typing import Protocol, Self, TypeVar, cast
 from rehydrate.errors import ExecutorDefinitionError
 from rehydrate.graph.definition import Definition
 from rehydrate.graph.executor import Executor
+from rehydrate.graph.nesting import (
+    ForwardOutputs,
+    Isolation,
+    Nesting,
+    Requests,
+    check_choice,
+    check_mapping,
+    check_timeout,
+)
 
 
 class HasDefinition(Protocol):
@@ -42,10 +51,29 @@ class WorkflowExecutor(Executor):
     """Runs a workflow as a node: each message that it receives starts a scope of its own.
 
     It takes what the workflow's start executor takes and sends what the workflow yields. The id is the workflow's name
-    unless given. Raises `ExecutorDefinitionError` for something that is not a built workflow, and for `retry`.
+    unless given.
+
+    `requests="intercept"` sends what is asked in it to an executor of the parent. `isolation="shared"` keeps one scope,
+    which takes each message as a further input. `inputs` copies state of the parent to the scope when it starts, by
+    `{parent key: child key}`; `outputs` copies state back when it ends, by `{child key: parent key}`. `forward_outputs`
+    says whether what the workflow yields becomes messages along the edges or outputs of the parent. `timeout` is how
+    many seconds a scope may be busy. Raises `ExecutorDefinitionError` for something that is not a built workflow, for
+    arguments that mean nothing, and for `retry`.
     """
 
-    def __init__(self, workflow: HasDefinition, id: str | None = None, *, retry: None = None) -> None:
+    def __init__(
+        self,
+        workflow: HasDefinition,
+        id: str | None = None,
+        *,
+        inputs: Mapping[str, str] | None = None,
+        outputs: Mapping[str, str] | None = None,
+        requests: Requests = "propagate",
+        isolation: Isolation = "isolated",
+        forward_outputs: ForwardOutputs | None = None,
+        timeout: float | None = None,
+        retry: None = None,
+    ) -> None:
         definition = cast("object", getattr(workflow, "definition", None))
         if not isinstance(definition, Definition):
             raise ExecutorDefinitionError(
@@ -62,6 +90,18 @@ class WorkflowExecutor(Executor):
             )
         self.workflow = workflow
         self.definition = definition
+        check_choice(self.id, "requests", requests, Requests)
+        check_choice(self.id, "isolation", isolation, Isolation)
+        if forward_outputs is not None:
+            check_choice(self.id, "forward_outputs", forward_outputs, ForwardOutputs)
+        self.nesting = Nesting(
+            inputs=check_mapping(self.id, "inputs", inputs),
+            outputs=check_mapping(self.id, "outputs", outputs),
+            intercepts=requests == "intercept",
+            shared=isolation == "shared",
+            forwards=forward_outputs,
+            timeout=check_timeout(self.id, timeout),
+        )
 
     @property
     def has_instance_state(self) -> bool:
@@ -70,7 +110,8 @@ class WorkflowExecutor(Executor):
 
     # The base class's hooks are about an instance; this executor has none, and its state is a view of a checkpoint.
     def on_checkpoint_save(self, checkpoint: HasExecutorStates) -> Mapping[str, object]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Return this sub-workflow's part of a checkpoint: `{"sub_workflow_checkpoint": {number: checkpoint}}`."""
+        """Return this sub-workflow's part of a checkpoint: `{"sub_workflow_checkpoint": {number: checkpoint}}`, or the
+        checkpoint itself where its scope is shared and has begun."""
         return checkpoint.executor_states.get(self.id, {"sub_workflow_checkpoint": {}})
 
     def on_checkpoint_restore(self, state: Mapping[str, object], checkpoint: Checkpoint) -> Checkpoint:  # pyright: ignore[reportIncompatibleMethodOverride]

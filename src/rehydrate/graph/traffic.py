@@ -12,6 +12,7 @@ from rehydrate.graph.definition import Definition
 from rehydrate.graph.executor import Executor
 from rehydrate.graph.hints import Hint, is_anything, members
 from rehydrate.graph.specs import each_spec
+from rehydrate.graph.sub_requests import SubWorkflowRequestMessage, SubWorkflowResponseMessage
 from rehydrate.graph.sub_workflow import WorkflowExecutor
 
 
@@ -26,21 +27,32 @@ def takes(executor: Executor) -> tuple[Hint, ...]:
 def sends(executor: Executor, onward: bool) -> tuple[Hint, ...]:
     """Return the types of the messages that an executor says it sends."""
     if isinstance(executor, WorkflowExecutor):
-        return outputs_of(executor.definition) if onward else ()
+        sent = outputs_of(executor.definition) if _forwards(executor, onward) else ()
+        return distinct([*sent, SubWorkflowRequestMessage]) if executor.nesting.intercepts else sent
     specs = executor.handler_table.specs
     sent = [hint for spec in each_spec(specs) for hint in spec.sends]
-    returned = [hint for spec in specs.handlers for hint in spec.returns if onward]
+    returned = [hint for spec in specs.handlers for hint in spec.returns if onward or is_response(hint)]
     return distinct([*sent, *returned])
 
 
 def yields(executor: Executor, onward: bool) -> tuple[Hint, ...]:
     """Return the types of the outputs that an executor says it yields."""
     if isinstance(executor, WorkflowExecutor):
-        return () if onward else outputs_of(executor.definition)
+        return () if _forwards(executor, onward) else outputs_of(executor.definition)
     specs = executor.handler_table.specs
     yielded = [hint for spec in each_spec(specs) for hint in spec.yields]
-    returned = [hint for spec in specs.handlers for hint in spec.returns if not onward]
+    returned = [hint for spec in specs.handlers for hint in spec.returns if not onward and not is_response(hint)]
     return distinct([*yielded, *returned])
+
+
+def is_response(hint: Hint) -> bool:
+    """Tell whether a type is that of answers to a sub-workflow, which need no edge."""
+    return hint is SubWorkflowResponseMessage
+
+
+def _forwards(executor: WorkflowExecutor, onward: bool) -> bool:
+    """Tell whether what a sub-workflow yields becomes messages."""
+    return onward and executor.nesting.forwards != "output"
 
 
 def outputs_of(definition: Definition) -> tuple[Hint, ...]:

@@ -31,6 +31,7 @@ from rehydrate.graph.graph_spec import GraphSpec, deciding_in, edges_of, names_i
 from rehydrate.graph.handlers import HandlerSpec, ResponseHandlerSpec
 from rehydrate.graph.hints import describe
 from rehydrate.graph.maps import map_problems
+from rehydrate.graph.nesting_rules import nesting_problems
 from rehydrate.graph.problems import edge_place, group_place, problem, problem_at, problem_of_error
 from rehydrate.graph.sub_workflow import WorkflowExecutor
 from rehydrate.ids import MAX_DEPTH, check_id, check_key
@@ -48,7 +49,7 @@ def problems(spec: GraphSpec) -> list[BuildProblem]:
     found += [*unknown, *_edges(spec)]
     is_connected = not unknown and spec.start in spec.by_id  # else what cannot be reached is no news
     if is_connected:
-        found += [*_unreachable(spec), *map_problems(spec)]
+        found += [*_unreachable(spec), *map_problems(spec), *nesting_problems(spec)]
     found += type_problems(spec)
     return list(dict.fromkeys(found))
 

@@ -42,12 +42,26 @@ class Output(
 
 
 class Ask(msgspec.Struct, frozen=True, gc=False, tag="a", tag_field="_", array_like=True, forbid_unknown_fields=True):
-    """A request of the outside; `handler` names the response handler that takes the answer."""
+    """A request of the outside; `handler` names the response handler that takes the answer.
+
+    Where a parent intercepts it, `routes` hold at that level.
+    """
 
     count: int
     data: Sealed
     response_type: str
     handler: str
+    routes: Routes = ()
+
+
+class Respond(
+    msgspec.Struct, frozen=True, gc=False, tag="r", tag_field="_", array_like=True, forbid_unknown_fields=True
+):
+    """An answer to the intercepted request `name` of the scope at `path`."""
+
+    path: str
+    name: str
+    value: Sealed
 
 
 class SetState(
@@ -68,11 +82,11 @@ class UpdateState(
     value: Sealed | Items
 
 
-Effect: TypeAlias = Send | Output | Ask | SetState | UpdateState
+Effect: TypeAlias = Send | Output | Ask | Respond | SetState | UpdateState
 #: For `isinstance`, which takes a tuple three times as fast as a union.
 STATE_EFFECTS: Final = (SetState, UpdateState)
-ROUTED_EFFECTS: Final = (Send, Output)
-FailureKind: TypeAlias = Literal["handler", "conflict", "routing", "merge", "lost", "deadlock"]
+ROUTED_EFFECTS: Final = (Send, Output, Ask)
+FailureKind: TypeAlias = Literal["handler", "conflict", "routing", "merge", "lost", "deadlock", "response", "timeout"]
 
 
 class Failure(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):

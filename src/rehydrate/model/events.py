@@ -57,11 +57,12 @@ class OutputYielded(EventBase, frozen=True, kw_only=True, gc=False):
 
 
 class RequestOpened(EventBase, frozen=True, kw_only=True, gc=False):
-    """A request waits for an answer."""
+    """A request waits for an answer; `intercepted`: an executor of the parent is to give it."""
 
     request_id: str
     data: object
     response_type: str
+    intercepted: bool = False
 
 
 class RequestsKept(EventBase, frozen=True, kw_only=True, gc=False):

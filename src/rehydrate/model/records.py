@@ -13,7 +13,7 @@ from .effects import Effect, Failure, Route
 from .sealed import Items, Payload, Sealed
 
 Trail: TypeAlias = tuple[int, ...]
-DeliveryKind: TypeAlias = Literal["message", "answer", "list"]
+DeliveryKind: TypeAlias = Literal["message", "answer", "list", "request"]
 
 #: (scope path, kind, name); run-level records stand at the root, scopes and steps under their parent's path.
 Key: TypeAlias = tuple[str, str, str]
@@ -75,9 +75,9 @@ class ReceiptsRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, for
 
 
 class ScopeRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
-    """One running workflow. `trail` is that of the message that started it, in the parent; `inputs` numbers its inputs;
-    `used` counts its supersteps in `allowance`; `outbox`, `joined` and `maps` number what it yielded, what joins and
-    maps took, and the lists that map edges took apart."""
+    """One running workflow. `trail` is that of the message that started it, in the parent, and empty for one that is
+    shared; `inputs` numbers its inputs; `used` counts its supersteps in `allowance`; `outbox`, `joined` and `maps`
+    number what it yielded, what joins and maps took, and the lists that map edges took apart."""
 
     trail: Trail
     inputs: int = 0
@@ -89,11 +89,18 @@ class ScopeRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid
     maps: int = 0
 
 
+class InputRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
+    """One input of a shared scope, by its number in it: `trail` is that of the message, in the parent."""
+
+    trail: Trail
+
+
 class Delivery(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
     """One message that stands at an executor in a superstep; `payload` is an index into the step's payloads.
 
     For an answer `name` is the request's name and `handler` the response handler; its payloads are the answer and, at
-    the next index, the request's data.
+    the next index, the request's data. For an intercepted request they are the same, the name with its path, and the
+    payload is the request's data.
     """
 
     executor: str
@@ -121,6 +128,17 @@ class LimitRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid
 
 class RestRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
     """A scope that came to rest and was not yet collected at a barrier of its parent."""
+
+
+class TimerRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
+    """What is left of a scope's time, in seconds, as of its newest barrier.
+
+    While it is busy `deadline` says when it is up, in seconds since the epoch; it counts only for the process that set
+    it.
+    """
+
+    left: float
+    deadline: float | None = None
 
 
 class CounterRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
@@ -160,7 +178,7 @@ class AttemptRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forb
 
 
 class RequestRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
-    """An open request, listed in the scope that asked."""
+    """An open request, listed in the scope that asked; `intercepted`: a level above is to answer it."""
 
     executor: str
     activation: int
@@ -170,6 +188,7 @@ class RequestRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forb
     handler: str
     trail: Trail
     superstep: int = 0
+    intercepted: bool = False
 
 
 class JoinRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
@@ -202,11 +221,18 @@ class GatherRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbi
 
 
 class OutboxRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
-    """Something a scope yielded that its parent's barrier has not taken, or not on all its edges."""
+    """Something a scope yielded that its parent's barrier has not taken, or not on all its edges.
+
+    `input` is the number of the scope's input that it descends from. With `request`, the name of an intercepted request
+    with its path, it is that request on its way up: `value` is its data and `handler` the response handler that waits.
+    """
 
     value: Payload
     routes: tuple[Route, ...]
     executor: str
+    input: int = 1
+    request: str = ""
+    handler: str = ""
 
 
 class InboxRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
@@ -247,9 +273,9 @@ class PartRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_
 
 Record: TypeAlias = (
     RunRecord | SignatureRecord | TurnRecord | OutputRecord | ReceiptRecord | ReceiptsRecord | ScopeRecord
-    | StepRecord | LimitRecord | RestRecord | CounterRecord | DoneRecord | FailureRecord | AttemptRecord
-    | RequestRecord | JoinRecord | MapRecord | GatherRecord | OutboxRecord | InboxRecord | InstanceRecord
-    | StateRecord | PartRecord
+    | InputRecord | StepRecord | LimitRecord | RestRecord | TimerRecord | CounterRecord | DoneRecord | FailureRecord
+    | AttemptRecord | RequestRecord | JoinRecord | MapRecord | GatherRecord | OutboxRecord | InboxRecord
+    | InstanceRecord | StateRecord | PartRecord
 )  # fmt: skip
 
 #: The class of each kind; what is stored under a kind decodes to exactly this.
@@ -261,9 +287,11 @@ RECORD_TYPES: dict[str, type[Record]] = {
     "receipt": ReceiptRecord,
     "receipts": ReceiptsRecord,
     "scope": ScopeRecord,
+    "input": InputRecord,
     "step": StepRecord,
     "limit": LimitRecord,
     "rest": RestRecord,
+    "timer": TimerRecord,
     "counter": CounterRecord,
     "done": DoneRecord,
     "unrouted": DoneRecord,

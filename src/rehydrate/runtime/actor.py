@@ -7,10 +7,10 @@ form the next; what a commit holds back (events, starts) follows when it is safe
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from typing import Literal, TypeAlias, assert_never
+from collections.abc import Callable, Sequence
+from typing import Literal, TypeAlias
 
-from rehydrate.engine.commands import Commit, EndRun, MergeState, Publish, RouteAgain, StartInvocation
+from rehydrate.engine.commands import Commit, EndRun, Publish
 from rehydrate.engine.inputs import Input, TurnArrived
 from rehydrate.engine.run import Delta, OwnDelta, merged_delta
 from rehydrate.engine.transition import Step, transition
@@ -25,7 +25,7 @@ from .crew import Crew
 from .events import Channel
 from .heartbeat import Heartbeat
 from .live_turn import LiveTurn
-from .orders import KINDS, Order, Orders
+from .orders import KINDS, LEAVABLE, Order, Orders
 from .owner import hold, is_draining, unregister
 from .saver import Ledger, Saver
 
@@ -50,6 +50,7 @@ class Actor(LiveTurn):
         super().__init__(around.run, saver, channel, Crew(around, self._arrived, ledger.clock, max_concurrency))
         self.graph = around.outlets.graph_at("")
         self.ledger = ledger
+        self._time: Callable[[], float] = ledger.clock.time if self.graph.is_timed else float
         self.each_step = saver is not None and durability == "superstep"
         self._orders = Orders(around, self.crew)
         #: Number of transitions applied; tells captures of a running turn apart.
@@ -80,7 +81,7 @@ class Actor(LiveTurn):
         """Save the turn's input; the run then goes on in a task of its own. Raises what the store raises; then nothing
         has run. Cancelled, it waits for the commit on its way; `claimed` tells what became of it."""
         self.ledger.turn_to(Status.RUNNING)
-        self._apply(transition(self.graph, self.run, [arrived]))
+        self._apply(transition(self.graph, self.run, [arrived], self.ledger.clock.time()))
         self._claim = Claim()
         name = f"rehydrate run {self.ledger.run_id}"
         self.task = asyncio.get_running_loop().create_task(self._drive(self._claim), name=name)
@@ -114,6 +115,7 @@ class Actor(LiveTurn):
         """Drive the run no more."""
         self.ended = True
         self.crew.stop("was stopped with its run")
+        self._orders.stop()
         if self.saver is not None:
             unregister(self.ledger.birth, self.saver.lease.epoch, self)
 
@@ -203,7 +205,7 @@ class Actor(LiveTurn):
         if not self.draining or self.ending is not None or self._committing is not None or self._inbox:
             return False
         idle = self.crew.is_stopped or not self.crew.is_working()
-        return idle and all(isinstance(order, StartInvocation) for order in self._later)
+        return idle and all(isinstance(order, LEAVABLE) for order in self._later)
 
     async def _wait(self) -> None:
         self._waker = asyncio.get_running_loop().create_future()
@@ -214,7 +216,7 @@ class Actor(LiveTurn):
 
     def _take_in(self) -> None:
         inputs, self._inbox = self._inbox, []
-        self._apply(transition(self.graph, self.run, inputs))
+        self._apply(transition(self.graph, self.run, inputs, self._time()))
 
     def _apply(self, step: Step) -> None:
         """Make a step real in memory, and obey or keep its commands by whether they wait for the commit."""
@@ -234,13 +236,11 @@ class Actor(LiveTurn):
                         self.crew.forget(command.events)
                     case EndRun():
                         self.ending = command
-                    case StartInvocation() | RouteAgain() | MergeState():
+                    case _:
                         if waits:
                             self._later.append(command)
                         else:
                             self._obey(command)
-                    case _:
-                        assert_never(command)
         finally:
             self._obeying = False
         if not self._urgent and self._delta and self.each_step and self._timer is None:
@@ -309,6 +309,9 @@ class Actor(LiveTurn):
             self._obeying = False
 
     def _obey(self, order: Order) -> None:
+        if self.watch is None:
+            self._orders.obey(order, self._arrived)
+            return
         kind = KINDS[type(order)]
         self.watched(kind, "before")
         self._orders.obey(order, self._arrived)

@@ -28,7 +28,7 @@ from rehydrate.errors import CheckpointCorruptError, InconsistentRunError
 from rehydrate.ids import check_id, child_path, join_slot, scope_of
 from rehydrate.model.checkpoint import Header, Status, Stored, key_text
 from rehydrate.model.plain import Plain
-from rehydrate.model.records import InstanceRecord, RunRecord, StateRecord
+from rehydrate.model.records import InstanceRecord, RunRecord, ScopeRecord, StateRecord
 
 from .legacy import ExecutionContext, LegacyRequest, legacy_run
 from .program import HasProgram
@@ -102,15 +102,19 @@ class WorkflowCheckpoint:
     @cached_property
     def executor_states(self) -> Mapping[str, Mapping[str, object]]:
         """What executors keep, by id: saved instance state in plain values; of a sub-workflow's executor
-        `{"sub_workflow_checkpoint": {number: WorkflowCheckpoint}}`, a view of the flat records."""
+        `{"sub_workflow_checkpoint": {number: WorkflowCheckpoint}}`, or the checkpoint itself where its scope is shared,
+        a view of the flat records."""
         found: dict[str, Mapping[str, object]] = {}
         for executor_id, record in self.records.table("", "instance").items():
             if isinstance(record, InstanceRecord):
                 value = plain(record.value.data)
                 found[executor_id] = value if isinstance(value, dict) else {"state": value}
         below: dict[str, dict[int, WorkflowCheckpoint]] = {}
-        for segment in self.records.table("", "scope"):
+        for segment, scope in self.records.table("", "scope").items():
             executor_id, number = scope_of(segment)
+            if not cast("ScopeRecord", scope).trail:
+                found[executor_id] = {"sub_workflow_checkpoint": self._below(segment)}
+                continue
             below.setdefault(executor_id, {})[number] = self._below(segment)
         for executor_id, scopes in below.items():
             found[executor_id] = {"sub_workflow_checkpoint": dict(sorted(scopes.items()))}
@@ -180,6 +184,8 @@ class WorkflowCheckpoint:
         """Return a checkpoint in which the executions of a sub-workflow are those of `state`, in the form that
         `executor_states` gives. Raises `CheckpointCorruptError` where it has another form."""
         given = state.get("sub_workflow_checkpoint")
+        if isinstance(given, WorkflowCheckpoint):
+            given = {1: given}
         what = f"the state of sub-workflow {executor_id!r}"
         if not isinstance(given, Mapping):
             raise CheckpointCorruptError(what, "it has no 'sub_workflow_checkpoint'")

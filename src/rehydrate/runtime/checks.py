@@ -137,7 +137,10 @@ def missing_scopes(run: Run, graph: Definition) -> list[str]:
         parent, segment = slot(path)
         step = cast("StepRecord", run.get(parent, "step", segment))
         for delivery in step.deliveries:
-            name = f"{delivery.executor}#{delivery.activation}"
-            if here is not None and delivery.executor in here.children and run.get(path, "scope", name) is None:
+            if here is None or delivery.executor not in here.children:
+                continue
+            number = 1 if here.nesting[delivery.executor].shared else delivery.activation
+            name = f"{delivery.executor}#{number}"
+            if run.get(path, "scope", name) is None:
                 found.append(f"{path}/{name}" if path else name)
     return found

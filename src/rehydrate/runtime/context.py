@@ -18,7 +18,8 @@ from rehydrate.graph.context import DONE, WorkflowContext
 from rehydrate.graph.definition import LIST_REDUCERS, Definition
 from rehydrate.graph.executor import Executor
 from rehydrate.graph.hints import describe, matches
-from rehydrate.ids import check_key, outer_id
+from rehydrate.graph.sub_requests import SubWorkflowResponseMessage
+from rehydrate.ids import check_key, outer_id, request_name
 from rehydrate.model.effects import Ask, Effect, Output, Route, Routes, Send, SetState, UpdateState
 from rehydrate.model.events import Emitted, Event
 from rehydrate.model.records import TurnRecord
@@ -28,6 +29,7 @@ from .events import Channel
 from .outlets import Outlet, Outlets
 from .resources import Resources
 from .state_view import MISSING, ChainWrites, read_state
+from .sub_requests import interceptor, request_message, response
 
 
 class Surroundings:
@@ -169,6 +171,9 @@ class InvocationContext(WorkflowContext[Any, Any]):
             raise self._closed_error("send_message")
         if type(message) not in self.sends:
             self._check_declared(message, self.sends, "send", "sends")
+        if isinstance(message, SubWorkflowResponseMessage):
+            self.effects.append(response(self._around, self.path, self._where, message))
+            return DONE
         whole, apart = self._outlet.check_send(message, target_id, self._where)
         if whole != ():
             self.undecided = self.undecided or whole is None
@@ -205,9 +210,23 @@ class InvocationContext(WorkflowContext[Any, Any]):
             raise self._closed_error("request_info")
         spec = self.executor.response_handler_for(data, response_type)
         sealed = self._seal(data, "the data of a request")
-        self.effects.append(Ask(self._asked, sealed, type_name(response_type), spec.name))
+        message, routes = self._asked_of_parent(data, spec.name) if self.path else (data, ())
+        self.effects.append(Ask(self._asked, sealed, type_name(response_type), spec.name, routes))
+        self.messages.append(message)
         self._asked += 1
         return DONE
+
+    def _asked_of_parent(self, data: object, handler: str) -> tuple[object, Routes]:
+        """Return a request as the level that intercepts it sees it, and where it goes there."""
+        level = interceptor(self._around.outlets, self.path)
+        if level is None:
+            return data, ()
+        name = request_name(self.path, self.executor_id, self._start.delivery.activation, self._asked)
+        message = request_message(self._around, name, handler, data)
+        routes, _ = level[1].check_send(message, None, self._where, " (a request to its parent)")
+        if routes is None:
+            self.undecided = True
+        return message, routes
 
     def emit(self, data: object) -> Awaitable[None]:
         """Stream progress; it is not kept."""

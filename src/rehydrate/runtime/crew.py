@@ -85,6 +85,8 @@ class Crew:
         self._instances: dict[str, dict[str, Executor]] = {}
         self._stopped = False
         self._at_rest: Callable[[], None] | None = None
+        #: Scopes that are stopped, with all below them.
+        self._over: list[str] = []
         self._context = copy_context()
 
     def is_working(self) -> bool:
@@ -98,7 +100,7 @@ class Crew:
 
     def begin(self, start: StartInvocation) -> None:
         """Start an invocation in a task of its own, once it is due; waiting for that holds no slot."""
-        if self._stopped or self._at_rest is not None:
+        if self._starts_nothing(start.path):
             return
         if start.due is not None and (seconds := seconds_to_wait(self.around, start, self._clock)) > 0:
             place = (start.path, start.delivery.executor, start.delivery.activation)
@@ -112,7 +114,7 @@ class Crew:
 
     def _begin_now(self, start: StartInvocation) -> None:
         """Start an invocation, once the thread is back that an earlier attempt may have left behind."""
-        if self._stopped or self._at_rest is not None:
+        if self._starts_nothing(start.path):
             return
         if some_are_out():
             place = (self.around.birth, start.path, start.delivery.executor, start.delivery.activation)
@@ -145,6 +147,26 @@ class Crew:
             hold(task)  # one that swallows this may go on for long, and nobody else has it
             task.cancel()
 
+    def stop_scope(self, path: str, why: str) -> None:
+        """Stop the invocations in a scope and below it; nothing is told of them any more."""
+        self._over.append(path)
+        for place, timer in list(self._waiting.items()):
+            if self._is_over(place[0]):
+                timer.cancel()
+                del self._waiting[place]
+        for task, invocation in list(self._tasks.items()):
+            if invocation is not None and self._is_over(invocation.start.path):
+                invocation.leave(why)
+                hold(task)
+                task.cancel()
+
+    def _starts_nothing(self, path: str) -> bool:
+        """Tell whether nothing is started in a scope any more."""
+        return self._stopped or self._at_rest is not None or (bool(self._over) and self._is_over(path))
+
+    def _is_over(self, path: str) -> bool:
+        return any(path == over or path.startswith(f"{over}/") for over in self._over)
+
     async def _invoke(self, start: StartInvocation) -> None:
         task = cast("asyncio.Task[None]", asyncio.current_task())
         slots = self._slots
@@ -162,7 +184,7 @@ class Crew:
             if self._deadlines and (deadline := self._deadlines.pop(task, None)) is not None:
                 deadline.cancel()
             self._tell_if_at_rest()
-        if told is not None and not self._stopped:
+        if told is not None and not self._stopped and not (self._over and self._is_over(start.path)):
             self._tell(*told)
 
     async def _run(self, start: StartInvocation, task: asyncio.Task[None]) -> tuple[Input, BaseException | None] | None:
@@ -174,7 +196,7 @@ class Crew:
             policy = executor.attempt_policy
             if executor.has_instance_state:
                 executor = await self._instance(start, executor, chain)
-            if self._stopped or self._at_rest is not None:
+            if self._starts_nothing(start.path):
                 return None
             invocation = Invocation(self.around, start, executor, chain.writes)
             self._tasks[task] = invocation
@@ -186,7 +208,7 @@ class Crew:
         except (KeyboardInterrupt, SystemExit):  # asyncio hands these to the loop's caller
             raise
         except BaseException as error:  # user code; whatever it raised, the run must hear of it
-            if self._stopped or task not in self._tasks or self._was_held(task, error):
+            if self._stopped or task not in self._tasks or self._was_held(task, error) or self._is_over(start.path):
                 return None
             return self._break(start, error)
         if task not in self._tasks:

@@ -8,7 +8,9 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
-from typing import cast
+from typing import assert_never, cast
+
+import msgspec
 
 from rehydrate.codecs import ValueCodec
 from rehydrate.engine.commands import StartInvocation
@@ -17,13 +19,16 @@ from rehydrate.engine.run import Run
 from rehydrate.errors import EffectError, NoHandlerError, NotStorableError, PredicateError, SaveHookError
 from rehydrate.graph.executor import Executor, FunctionExecutor
 from rehydrate.graph.handlers import HandlerSpec, ResponseHandlerSpec
-from rehydrate.model.effects import ROUTED_EFFECTS, Effect, Output, Send
-from rehydrate.model.records import DoneRecord, InstanceRecord
+from rehydrate.graph.sub_requests import SubWorkflowResponseMessage
+from rehydrate.ids import request_name
+from rehydrate.model.effects import ROUTED_EFFECTS, Ask, Effect, Output, Route, Send
+from rehydrate.model.records import Delivery, DoneRecord, InstanceRecord
 from rehydrate.model.sealed import Listed, Payload, Sealed
 
 from .causes import failure_of, told
 from .context import InvocationContext, Surroundings
 from .state_view import ChainWrites
+from .sub_requests import interceptor, request_message
 from .threads import ThreadCall
 
 
@@ -72,6 +77,8 @@ class Invocation:
             data = open_payload(self.around.codec, self.start.payloads[1])
             arguments: tuple[object, ...] = (data, message)
         else:
+            if delivery.kind == "request":
+                message = request_message(self.around, delivery.name, delivery.handler, message)
             spec = self._handler(message)
             arguments = (message,)
         context = self.context = InvocationContext(
@@ -123,7 +130,7 @@ class Invocation:
             problem = f"its handler returned a {type(returned).__name__}, but class handlers return nothing"
             raise EffectError(self._place(), problem, "Use ctx.send_message or ctx.yield_output.")
         graph = self.around.outlets.graph_at(self.start.path)
-        if self.start.delivery.executor in graph.forwards_messages:
+        if self.start.delivery.executor in graph.forwards_messages or isinstance(returned, SubWorkflowResponseMessage):
             context.send_message(returned)
         else:
             context.yield_output(returned)
@@ -139,7 +146,9 @@ def declared_effects(
     graph = around.outlets.graph_at(start.path)
     if start.delivery.executor in graph.forwards_messages:
         return spec.sends + returns, spec.yields
-    return spec.sends, spec.yields + returns
+    # A response goes to the scope that asked and needs no edge.
+    responses = tuple(hint for hint in returns if hint is SubWorkflowResponseMessage)
+    return spec.sends + responses, spec.yields + returns
 
 
 def response_handler_named(executor: Executor, name: str) -> ResponseHandlerSpec:
@@ -151,36 +160,61 @@ def response_handler_named(executor: Executor, name: str) -> ResponseHandlerSpec
 
 
 def route_again(
-    around: Surroundings, path: str, executor_id: str, done: DoneRecord
+    around: Surroundings, path: str, delivery: Delivery, done: DoneRecord
 ) -> tuple[tuple[Effect, ...], PredicateError | None]:
     """Decide what was left undecided by a condition that raised."""
-    messages = [open_payload(around.codec, e.value) for e in done.effects if isinstance(e, ROUTED_EFFECTS)]
-    return _route(around, path, executor_id, list(done.effects), messages)
+    messages = [_traveller(around, path, delivery, e) for e in done.effects if isinstance(e, ROUTED_EFFECTS)]
+    return _route(around, path, delivery.executor, list(done.effects), messages)
+
+
+def _traveller(around: Surroundings, path: str, delivery: Delivery, effect: Send | Output | Ask) -> object:
+    """Return what goes along the edges for an effect."""
+    if not isinstance(effect, Ask):
+        return open_payload(around.codec, effect.value)
+    data = around.codec.open(effect.data)
+    if effect.routes is not None:
+        return data
+    return request_message(
+        around, request_name(path, delivery.executor, delivery.activation, effect.count), effect.handler, data
+    )
 
 
 def _route(
     around: Surroundings, path: str, executor_id: str, effects: list[Effect], messages: list[object]
 ) -> tuple[tuple[Effect, ...], PredicateError | None]:
     """Decide where messages go; where a condition raises, that one and the rest stay undecided."""
-    outlets = around.outlets
-    own = outlets.at(outlets.graph_at(path), executor_id)
     rest = iter(messages)
     for index, effect in enumerate(effects):
         if not isinstance(effect, ROUTED_EFFECTS):
             continue
         message = next(rest)
-        if effect.routes is not None or isinstance(effect.value, Listed):
+        if effect.routes is not None:
             continue
-        outlet = own if isinstance(effect, Send) else outlets.beyond(path)
-        target = effect.target if isinstance(effect, Send) else None
         try:
-            routes = outlet.route(message, effect.value, target) if outlet is not None else ()
+            routes = _routes(around, path, executor_id, effect, message)
         except PredicateError as error:
             return tuple(effects), error
-        effects[index] = (
-            Send(effect.value, routes, target) if isinstance(effect, Send) else Output(effect.value, routes)
-        )
+        effects[index] = msgspec.structs.replace(effect, routes=routes)
     return tuple(effects), None
+
+
+def _routes(
+    around: Surroundings, path: str, executor_id: str, effect: Send | Output | Ask, message: object
+) -> tuple[Route, ...]:
+    outlets = around.outlets
+    match effect:
+        case Send():
+            assert isinstance(effect.value, Sealed)  # noqa: S101  (what is taken apart has its routes)
+            return outlets.at(outlets.graph_at(path), executor_id).route(message, effect.value, effect.target)
+        case Output():
+            assert isinstance(effect.value, Sealed)  # noqa: S101  (the same)
+            outlet = outlets.beyond(path)
+            return outlet.route(message, effect.value, None) if outlet is not None else ()
+        case Ask():
+            level = interceptor(outlets, path)
+            return level[1].route(message, around.codec.seal(message), None) if level is not None else ()
+        case _:
+            assert_never(effect)
 
 
 async def save_instance(codec: ValueCodec, executor: Executor, where: str) -> Sealed:

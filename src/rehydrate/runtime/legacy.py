@@ -17,6 +17,7 @@ from rehydrate.graph.definition import LIST_REDUCERS, Definition
 from rehydrate.ids import ABOVE_ROOT, child_path, slot
 from rehydrate.model.records import (
     CounterRecord,
+    InputRecord,
     Key,
     PartRecord,
     Record,
@@ -107,7 +108,13 @@ def _put_scope(
             )
         counts[inner.executor_id] = number = counts.get(inner.executor_id, 0) + 1
         below = child_path(path, inner.executor_id, number)
-        _put_scope(delta, program, child, below, (index if not path else 1,), inner)
+        of_message = (index if not path else 1,)
+        shared = graph.nesting[inner.executor_id].shared
+        if shared and number > 1:
+            raise CaptureError(f"{below} is a second execution of a shared sub-workflow.", "Name one execution of it.")
+        if shared:
+            delta[(below, "input", "1")] = InputRecord(of_message)
+        _put_scope(delta, program, child, below, () if shared else of_message, inner)
     for executor_id, number in counts.items():
         delta[(path, "counter", executor_id)] = CounterRecord(number)
 

@@ -239,5 +239,4 @@ class Opening:
             limit_anew=status is Status.LIMIT_REACHED,
             new_run=new_run,
             signature=self.graph.signature if new_run is not None else "",
-            now=self.program.clock.time(),
         )

@@ -23,6 +23,7 @@ from rehydrate.graph.edges import (
     MultiSelectionGroup,
     SwitchGroup,
 )
+from rehydrate.graph.sub_requests import SubWorkflowRequestMessage
 from rehydrate.ids import scope_of, slot
 from rehydrate.model.effects import Route, Routes
 from rehydrate.model.sealed import Sealed
@@ -49,6 +50,8 @@ class Outlet:
         self._listed = {edge.index for edge in self._edges if listed_for_certain(graph, edge)}
         self._maps = [edge for edge in self._edges if edge.into is not None]
         self._conditional = any(_has_condition(group) for group in self.groups)
+        nesting = graph.nesting.get(executor_id)
+        self._intercepts = nesting is not None and nesting.intercepts
         self._routes = {edge.index: Route(edge.index, edge.target) for edge in self._edges}
 
     def check_send(self, message: object, target_id: str | None, where: str, detour: str = "") -> Ways:
@@ -127,10 +130,12 @@ class Outlet:
             return isinstance(message, list) and all(
                 takes(self.graph, edge.target, item) for item in cast("list[object]", message)
             )
-        if edge.index in self._listed:
-            return True
-        # Joins and maps hand over a list of such messages.
-        return takes(self.graph, edge.target, [message] if edge.fan_in or edge.gathers else message)
+        if edge.fan_in or edge.gathers:
+            if self._intercepts and isinstance(message, SubWorkflowRequestMessage):
+                return False  # joins and maps wait for results, and a request is none
+            # They hand over a list of such messages.
+            return edge.index in self._listed or takes(self.graph, edge.target, [message])
+        return takes(self.graph, edge.target, message)
 
     def route(self, message: object, sealed: Sealed, target_id: str | None) -> tuple[Route, ...]:
         """Return the edges that take this message as it is. Raises `PredicateError` where a condition raises."""

@@ -44,13 +44,17 @@ Responses: TypeAlias = Iterable[RequestAnswer] | Mapping[str, object]
 
 @dataclass(frozen=True)
 class PendingRequest:
-    """A question that the run asks of the outside. `path` is the scope's, `response_type` the expected type."""
+    """A question that the run asks of the outside. `path` is the scope's, `response_type` the expected type.
+
+    `intercepted`: an executor of the run was to answer it and has not; the outside still can.
+    """
 
     request_id: str
     path: str
     executor_id: str
     data: object
     response_type: object
+    intercepted: bool = False
 
     def answer(self, value: object) -> RequestAnswer:
         """Return the answer to pass as one of `responses`. Raises `AnswerTypeError` for another type."""
@@ -86,9 +90,13 @@ def fits(value: object, hint: object) -> bool:
 
 def response_hint(graph: Definition, opened: reading.OpenedRequest) -> object:
     """Return the type that a request expects, as its executor declares it."""
-    executor = reading.graph_at(graph, opened.path).executors[opened.record.executor]
-    for spec in executor.response_handlers:
-        if spec.name == opened.record.handler:
+    return response_hint_of(reading.graph_at(graph, opened.path), opened.record.executor, opened.record.handler)
+
+
+def response_hint_of(graph: Definition, executor_id: str, handler: str) -> object:
+    """Return the type of the answers that a response handler of an executor takes."""
+    for spec in graph.executors[executor_id].response_handlers:
+        if spec.name == handler:
             return spec.response
     return object
 
@@ -102,6 +110,7 @@ def pending_requests(run: Run, graph: Definition, codec: ValueCodec) -> tuple[Pe
             opened.record.executor,
             codec.open(opened.record.data),
             response_hint(graph, opened),
+            opened.record.intercepted,
         )
         for opened in reading.open_requests(run)
     )

@@ -22,6 +22,7 @@ from rehydrate.errors import (
     RunFailedError,
     SaveFailedError,
     StateConflictError,
+    SubWorkflowTimeoutError,
 )
 from rehydrate.model.checkpoint import Lease, Status
 from rehydrate.model.events import Event, StatusChanged, TurnStarted
@@ -40,6 +41,7 @@ from .program import Program
 from .resources import Resources
 from .result import WorkflowRunResult
 from .saver import LEASE_SECONDS, Ledger, Saver
+from .sub_requests import response_failure
 
 logger = logging.getLogger("rehydrate")
 #: How often a claim is tried that another call got in between of.
@@ -147,10 +149,10 @@ class Turn:
         places = reading.failures(run, self.program.graph, reading.scopes(run))
         causes = self.actor.causes if self.actor is not None else {}
         first = places[0]
-        where = f"{first.path}/{first.executor}" if first.path else first.executor or "the root"
+        where = f"{first.path}/{first.executor}".strip("/") or "the root"
         reason = f"{first.failure.type}: {first.failure.text}"
         if len(places) > 1:
-            others = ", ".join(f"{p.path}/{p.name}".lstrip("/") for p in places[1:4])
+            others = ", ".join(f"{p.path}/{p.name}".strip("/") for p in places[1:4])
             reason += f" (and {len(places) - 1} more: {others})"
         cause = causes.get((first.path, first.name)) or engine_error(first)
         raise RunFailedError(result.run_id, where, reason, result) from cause
@@ -292,4 +294,8 @@ def engine_error(place: reading.FailedPlace) -> RehydrateError | None:
         return StateConflictError(place.path, *failure.facts)
     if failure.kind == "deadlock":
         return JoinDeadlockError(place.path, failure.facts)
+    if failure.kind == "timeout" and not place.executor:
+        return SubWorkflowTimeoutError(place.path, float(failure.facts[0]))
+    if failure.kind == "response":
+        return response_failure(place)
     return None

@@ -1,0 +1,69 @@
+"""Answers: how they close their requests, and how what waited for them goes on.
+
+The same for answers from outside and for those that an executor of the parent gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeAlias
+
+from rehydrate.ids import ancestors, depth_of, order_key, slot
+from rehydrate.model.records import InboxRecord, ReceiptRecord, RequestRecord
+
+from .change import Change
+from .inputs import Answer
+from .joins import end_deadlock
+from .receipts import leave_receipt
+from .run import Draft
+from .steps import Arrival, open_step
+from .timing import resume_timer
+
+#: What arrives from outside of a scope, by scope.
+Arrivals: TypeAlias = dict[str, list[Arrival]]
+
+
+def in_order(answers: Iterable[Answer]) -> list[Answer]:
+    """Return answers by the names of their requests, whatever their order in the call."""
+    return sorted(answers, key=lambda answer: (order_key(answer.path), order_key(answer.name)))
+
+
+def take_answer(change: Change, answer: Answer) -> Arrival:
+    """Close a request: it leaves a receipt, and its answer is in flight."""
+    draft = change.draft
+    request: RequestRecord = draft.get(answer.path, "request", answer.name)
+    draft.remove(answer.path, "request", answer.name)
+    leave_receipt(change, answer.path, answer.name, ReceiptRecord("answered", draft.turn().number))
+    return Arrival(request.executor, answer.value, request.trail, "answer", answer.name, request.handler, request.data)
+
+
+def take_inbox(draft: Draft, path: str) -> list[Arrival]:
+    """Take what came from outside while a superstep ran: answers by name, then messages in their order."""
+    found = draft.items(path, "inbox")
+    records: list[InboxRecord] = [record for _, record in sorted(found, key=lambda item: int(item[0]))]
+    records.sort(key=lambda record: (record.kind != "answer", order_key(record.name)))
+    draft.clear(path, "inbox")
+    return [Arrival(r.executor, r.payload, r.trail, r.kind, r.name, r.handler, r.data) for r in records]
+
+
+def wake(change: Change, arrivals: Arrivals, woken: list[str]) -> None:
+    """Give every scope with arrivals, and every one above, a superstep; an unfinished one takes them at its barrier."""
+    paths = set(arrivals) | set(woken)
+    paths |= {above for path in paths for above in ancestors(path)}
+    for path in sorted(paths, key=depth_of):
+        here = arrivals.get(path, [])
+        here.sort(key=lambda arrival: (arrival.kind != "answer", order_key(arrival.name)))
+        if change.draft.step(path) is None:
+            parent, segment = slot(path)
+            change.draft.remove(parent, "rest", segment)
+            if path and change.graph.is_timed:
+                resume_timer(change, path)
+            open_step(change, path, change.draft.scope(path), here)
+            continue
+        number = change.draft.count(path, "inbox")
+        for index, item in enumerate(here, start=number):
+            record = InboxRecord(item.kind, item.executor, item.payload, item.trail, item.name, item.handler, item.data)
+            change.draft.put(path, "inbox", str(index), record)
+            change.barriers = True
+        if here:
+            end_deadlock(change, path)
