@@ -18,6 +18,7 @@ from rehydrate.graph.context import WorkflowContext
 from rehydrate.graph.definition import Reducer
 from rehydrate.graph.executor import Executor, FunctionExecutor, executor
 from rehydrate.graph.handlers import handler, response_handler
+from rehydrate.graph.migration import MigrationView, PlainMessage, PlainObject, PlainRequest, PlainScope
 from rehydrate.graph.reducers import add, append, extend, merge
 from rehydrate.graph.sub_workflow import WorkflowExecutor
 from rehydrate.model.checkpoint import Status
@@ -40,7 +41,12 @@ __all__ = [
     "FunctionExecutor",
     "InMemoryCheckpointStorage",
     "LegacyRequest",
+    "MigrationView",
     "PendingRequest",
+    "PlainMessage",
+    "PlainObject",
+    "PlainRequest",
+    "PlainScope",
     "Reducer",
     "RequestAnswer",
     "RunFailedError",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from rehydrate import (
     Case,
@@ -16,29 +17,45 @@ from rehydrate import (
     extend,
     merge,
 )
+from rehydrate.graph.migration import Migration
 from tests.differential.messages import Item, mix
 from tests.differential.nodes import Weather, fold, node
-from tests.differential.plans import FamilyPlan, GraphPlan, GroupPlan
+from tests.differential.plans import FamilyPlan, GraphPlan, GroupPlan, NodePlan
+
+#: The id of the node that an edition has more; it comes first among those at its distance.
+EXTRA = "0_extra"
 
 
-def build(family: FamilyPlan) -> Workflow:
+@dataclass(frozen=True)
+class Edition:
+    """What another version of the same program has: its number, how older runs are brought up, ids, and a node more."""
+
+    version: int = 1
+    prefix: str = ""
+    migrate: Mapping[int, Migration] = field(default_factory=dict)
+    extra: bool = False
+
+
+def build(family: FamilyPlan, edition: Edition = Edition()) -> Workflow:
     """Build the root workflow with all below it; a child that two nodes use is one workflow."""
     built: dict[str, Workflow] = {}
 
     def workflow(name: str) -> Workflow:
         if name not in built:
-            built[name] = _graph(family.graphs[name], workflow, family)
+            built[name] = _graph(family.graphs[name], workflow, family, edition)
         return built[name]
 
     return workflow(family.root)
 
 
-def _graph(plan: GraphPlan, child: Callable[[str], Workflow], family: FamilyPlan) -> Workflow:
+def _graph(plan: GraphPlan, child: Callable[[str], Workflow], family: FamilyPlan, edition: Edition) -> Workflow:
     executors: dict[str, Executor] = {}
     for item in plan.nodes:
         width = plan.width(item.id)
         is_workflow = item.kind == "workflow"
-        executors[item.id] = WorkflowExecutor(child(item.child), id=item.id) if is_workflow else node(item, width)
+        made = WorkflowExecutor(child(item.child), id=item.id) if is_workflow else node(item, width)
+        made.id = edition.prefix + item.id
+        executors[item.id] = made
     is_root = plan.name == family.root
     builder = WorkflowBuilder(
         plan.name,
@@ -54,9 +71,14 @@ def _graph(plan: GraphPlan, child: Callable[[str], Workflow], family: FamilyPlan
         resources={"weather": Weather} if is_root else None,
         max_supersteps=plan.max_supersteps,
         max_concurrency=family.max_concurrency if is_root else None,
+        version=edition.version,
+        migrate=edition.migrate,
     )
     for group in plan.groups:
         _add(builder, group, [executors[name] for name in (group.one, *group.others)])
+    source = next((item.id for item in plan.nodes if plan.width(item.id)), None)
+    if edition.extra and source is not None:
+        builder.add_edge(executors[source], node(NodePlan(EXTRA), 0), _never)
     return builder.build()
 
 
@@ -75,6 +97,11 @@ def _add(builder: WorkflowBuilder, group: GroupPlan, ends: list[Executor]) -> No
             builder.add_switch_case_edge_group(one, [*cases, Default(others[-1])])
         case "select":
             builder.add_multi_selection_edge_group(one, others, _selection(group.modulus))
+
+
+def _never(item: Item) -> bool:
+    """The new node gets nothing, but its edge moves the numbers of the others."""
+    return False
 
 
 def _condition(group: GroupPlan, target: str) -> Callable[[Item], bool]:

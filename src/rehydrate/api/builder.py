@@ -25,6 +25,7 @@ from rehydrate.graph.edges import (
 )
 from rehydrate.graph.executor import Executor
 from rehydrate.graph.graph_spec import GraphSpec, unnumbered
+from rehydrate.graph.migration import Migration, migration_problems
 from rehydrate.graph.reducers import reducer_of
 from rehydrate.graph.validation import notes, problems
 from rehydrate.ports.store import CheckpointStorage
@@ -71,6 +72,7 @@ class WorkflowBuilder:
         resources: Mapping[str, type] | None = None,
         max_supersteps: int = 100,
         max_concurrency: int | None = None,
+        migrate: Mapping[int, Migration] | None = None,
     ) -> None:
         self._name = name
         self._version = version
@@ -79,6 +81,7 @@ class WorkflowBuilder:
         self._resources = dict(resources or {})
         self._max_supersteps = max_supersteps
         self._max_concurrency = max_concurrency
+        self._migrations = dict(migrate or {})
         #: By identity, because an id may come twice and an executor need not be hashable.
         self._executors: dict[int, Executor] = {}
         self._groups: list[EdgeGroup] = []
@@ -171,7 +174,11 @@ class WorkflowBuilder:
             resources=self._resources,
             max_supersteps=self._max_supersteps,
             max_concurrency=self._max_concurrency,
-            problems=tuple(self._problems),
+            problems=(
+                *self._problems,
+                *migration_problems(self._version, cast("Mapping[object, object]", self._migrations)),
+            ),
+            migrations=self._migrations,
         )
 
     def _named_reducers(self, given: Mapping[str, ReducerLike]) -> dict[str, Reducer]:

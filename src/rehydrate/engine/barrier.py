@@ -181,7 +181,10 @@ class Barrier:
             self._take_effect(delivery, effect)
         if done.instance is not None:
             self.draft.put(self.path, "instance", delivery.executor, InstanceRecord(done.instance))
-        self.draft.remove(self.path, "done", invocation_name(delivery.executor, delivery.activation))
+        name = invocation_name(delivery.executor, delivery.activation)
+        self.draft.remove(self.path, "done", name)
+        if self.draft.totals["alias"]:
+            self.draft.remove(self.path, "alias", name)
 
     def _take_effect(self, delivery: Delivery, effect: Effect) -> None:
         match effect:

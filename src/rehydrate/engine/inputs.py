@@ -28,7 +28,8 @@ class TurnArrived(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     `new_run` and `signature` are given for a run that has no records yet. `continuation`: neither message nor answers;
     with `same` it is the turn's own call made again.
     `interrupted`: the turn that was found never gave its outputs to a call. `limit_anew`: the limit of the turn that
-    was found had been reached. `pending_given`: `on_pending` stood in the call.
+    was found had been reached. `pending_given`: `on_pending` stood in the call. `dropped` names what a migration took
+    away, `freed` the scopes in which that may end a child or fill a join.
     """
 
     message: Sealed | None = None
@@ -46,6 +47,8 @@ class TurnArrived(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     limit_anew: bool = False
     new_run: RunRecord | None = None
     signature: str = ""
+    dropped: tuple[str, ...] = ()
+    freed: tuple[str, ...] = ()
 
 
 class InvocationFinished(msgspec.Struct, frozen=True, gc=False):

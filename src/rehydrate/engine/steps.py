@@ -30,7 +30,7 @@ from .plan import Plan
 #: Kinds that stand in a scope itself; its own scope, step and rest records stand in its parent.
 INSIDE: Final = (
     "counter", "done", "unrouted", "failure", "attempt", "request", "join", "outbox", "inbox", "instance", "state",
-    "part", "limit",
+    "part", "limit", "alias",
 )  # fmt: skip
 
 

@@ -35,6 +35,7 @@ from .codec import (
     UnresolvedTypeError,
 )
 from .definition import ExecutorDefinitionError, FrozenExecutorError, IdError, WorkflowBuildError
+from .migration import HomelessWorkError, MigrationError, MissingMigrationError, NewerVersionError
 from .restore import (
     CheckpointCorruptError,
     CheckpointFormatError,
@@ -77,13 +78,17 @@ __all__ = [
     "ForeignRequestError",
     "FrozenExecutorError",
     "GraphChangedError",
+    "HomelessWorkError",
     "IdError",
     "IdempotencyKeyError",
     "InconsistentRunError",
     "JoinDeadlockError",
     "MarkError",
     "MessageTypeError",
+    "MigrationError",
+    "MissingMigrationError",
     "MissingResourceError",
+    "NewerVersionError",
     "NoHandlerError",
     "NoStoreError",
     "NotStorableError",

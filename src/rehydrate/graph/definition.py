@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from rehydrate.graph.edges import Edge, EdgeGroup
+from rehydrate.graph.migration import Migration
 
 if TYPE_CHECKING:
     from rehydrate.graph.executor import Executor
@@ -66,6 +67,8 @@ class Definition:
     signature: str
     #: Type hints of everything storable in the whole tree: messages, outputs, requests, responses.
     hints: tuple[object, ...] = field(default=())
+    #: Functions that bring a stored run up by one, by the version that they start from.
+    migrations: Mapping[int, Migration] = field(default_factory=dict[int, Migration])
 
     @cached_property
     def position(self) -> Mapping[str, int]:

@@ -21,6 +21,7 @@ from rehydrate.graph.edges import (
     SwitchGroup,
 )
 from rehydrate.graph.executor import Executor
+from rehydrate.graph.migration import Migration
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +42,7 @@ class GraphSpec:
     max_supersteps: int = 100
     max_concurrency: int | None = None
     problems: tuple[str, ...] = ()
+    migrations: Mapping[int, Migration] = field(default_factory=dict[int, Migration])
 
     @cached_property
     def by_id(self) -> Mapping[str, Executor]:

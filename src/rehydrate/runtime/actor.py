@@ -92,6 +92,10 @@ class Actor:
         """Let the claim write every record: the store does not know them under this run id."""
         self._delta = {place: {**table} for place, table in self.run.tables.items()}
 
+    def add_changes(self, delta: Delta) -> None:
+        """Let the claim write what differs from the stored records before the turn."""
+        self._delta = {place: {**changed} for place, changed in delta.items()}
+
     async def claim(self, arrived: TurnArrived) -> None:
         """Save the turn's input; the run then goes on in a task of its own. Raises what the store raises; then nothing
         has run.

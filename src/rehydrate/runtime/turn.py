@@ -11,7 +11,7 @@ import logging
 from typing import Final
 
 from rehydrate.engine import reading
-from rehydrate.engine.run import birth_of
+from rehydrate.engine.run import birth_of, delta_of
 from rehydrate.errors import CommitConflictError, JoinDeadlockError, RehydrateError, RunFailedError, StateConflictError
 from rehydrate.model.checkpoint import Lease, Status
 from rehydrate.model.events import Event, OutputYielded, StatusChanged, TurnStarted
@@ -198,6 +198,8 @@ def make_actor(program: Program, call: Call, opened: Opened, channel: Channel) -
     actor = Actor(around, ledger, saver, channel, call.durability, program.graph.max_concurrency)
     if opened.imported:
         actor.import_all()
+    elif opened.migrated is not None:
+        actor.add_changes(delta_of(opened.migrated.delta))
     if saver is not None:
         register(birth, saver.lease.epoch, actor)
     channel.sequence = ledger.events
@@ -238,8 +240,7 @@ def _surface(turn: Turn) -> None:
     events: list[Event] = [TurnStarted(turn=result.turn, continuation=not replayed, replayed=replayed)]
     if replayed:
         events += [OutputYielded(executor_id=item.executor_id, data=item.value) for item in reading.outputs(run)]
-    birth = birth_of(run)
-    events += [reading.surfaced(birth, o.path, o.name, o.record) for o in reading.open_requests(run)]
+    events += [reading.surfaced(o.request_id, o.path, o.record) for o in reading.open_requests(run)]
     events.append(StatusChanged(status=result.status))
     turn.channel.surface(events)
     turn.channel.close()

@@ -1,0 +1,59 @@
+"""Small changes to the records of a scope that every migration needs.
+
+Must keep what the engine counts on: an inbox is numbered without a gap, every delivery has its payload.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from rehydrate.engine.run import Run, delta_of
+from rehydrate.ids import slot
+from rehydrate.model.records import Delivery, InboxRecord, Key, Payload, Record, StepRecord
+
+#: Kinds of which an invocation has one record by its name.
+OF_INVOCATIONS: Final = ("done", "unrouted", "failure", "attempt", "alias")
+
+
+def drop_inbox(run: Run, path: str, goes: Callable[[InboxRecord], bool], tell: Callable[[str], None]) -> None:
+    """Take records out of a scope's inbox; the rest is numbered anew, for the numbers have no gap."""
+    left: list[InboxRecord] = []
+    delta: dict[Key, Record | None] = {}
+    for name, record in sorted(run.items(path, "inbox"), key=lambda item: int(item[0])):
+        delta[path, "inbox", name] = None
+        if goes(record):
+            tell(f"{record.kind} from outside for {record.executor}")
+        else:
+            left.append(record)
+    delta.update({(path, "inbox", str(number)): record for number, record in enumerate(left)})
+    run.apply(delta_of(delta))
+
+
+def with_deliveries(step: StepRecord, deliveries: list[Delivery]) -> StepRecord:
+    """Return a superstep with fewer deliveries, and only the payloads that these need."""
+    payloads: list[Payload] = []
+    known: dict[int, int] = {}
+    found: list[Delivery] = []
+    for delivery in deliveries:
+        if delivery.payload not in known:
+            known[delivery.payload] = len(payloads)
+            payloads.append(step.payloads[delivery.payload])
+            if delivery.kind == "answer":
+                payloads.append(step.payloads[delivery.payload + 1])
+        found.append(msgspec.structs.replace(delivery, payload=known[delivery.payload]))
+    return StepRecord(step.superstep, tuple(payloads), tuple(found))
+
+
+def step_key(path: str) -> tuple[str, str, str]:
+    """Return the key of a scope's unfinished superstep."""
+    parent, segment = slot(path)
+    return parent, "step", segment
+
+
+def scope_key(path: str) -> tuple[str, str, str]:
+    """Return the key of a scope's own record."""
+    parent, segment = slot(path)
+    return parent, "scope", segment

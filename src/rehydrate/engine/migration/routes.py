@@ -1,0 +1,123 @@
+"""Routes: numbers of edges in records, from those of the graph that a run was stored with to those of today.
+
+A message goes where it was decided to go. Only where a sub-workflow's outputs have become messages is a route still to
+be decided, which the caller does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+import msgspec
+
+from rehydrate.engine.reading import scopes
+from rehydrate.engine.run import Run, delta_of
+from rehydrate.graph.definition import Definition
+from rehydrate.graph.recorded import RecordedEdge, RecordedGraph
+from rehydrate.ids import scope_of, slot
+from rehydrate.model.effects import Effect, Output, Route, Routes, Send
+from rehydrate.model.records import DoneRecord, Key, OutboxRecord, Record
+from rehydrate.model.sealed import Sealed
+
+from .homes import definition_at
+from .levels import Level, graph_of, level_of, outlet_of
+
+#: Gives the routes of a value that leaves the sub-workflow of an executor: (path of the scope around it, executor).
+Decide: TypeAlias = Callable[[str, str, Sealed], tuple[Route, ...]]
+Outlet: TypeAlias = tuple[str, str]
+
+
+class Rerouting:
+    """All routes of a run, translated; `lost` names messages whose way is not there."""
+
+    def __init__(self, run: Run, root: RecordedGraph, graph: Definition, decide: Decide) -> None:
+        self.run = run
+        self.root = root
+        self.graph = graph
+        self.decide = decide
+        self.lost: list[str] = []
+        self._numbers: dict[Level, dict[RecordedEdge, int]] = {}
+
+    def apply(self) -> None:
+        """Translate every route of the run."""
+        delta: dict[Key, Record | None] = {}
+        for path in scopes(self.run):
+            for kind in ("done", "unrouted"):
+                for name, record in self.run.items(path, kind):
+                    done: DoneRecord = record
+                    effects = tuple(self._effect(path, effect) for effect in done.effects)
+                    delta[path, kind, name] = msgspec.structs.replace(done, effects=effects)
+            for name, record in self.run.items(path, "outbox"):
+                item: OutboxRecord = record
+                routes = self._leaving(path, item.value, item.routes)
+                delta[path, "outbox", name] = OutboxRecord(item.value, routes or (), item.executor)
+        self.run.apply(delta_of(delta))
+
+    def _effect(self, path: str, effect: Effect) -> Effect:
+        if isinstance(effect, Send):
+            return Send(effect.value, self._translated(path, path, effect.routes), effect.target)
+        if isinstance(effect, Output):
+            return Output(effect.value, self._leaving(path, effect.value, effect.routes))
+        return effect
+
+    def _leaving(self, path: str, value: Sealed, routes: Routes) -> Routes:
+        """Return the routes of a value that a scope yields."""
+        before, now = outlet_of(self.root, path), _outlet(self.graph, path)
+        if routes is None:
+            return None
+        if before == now:
+            return routes if now is None else self._translated(path, now[0], routes)
+        if before is None and now is not None:
+            return self.decide(*now, value)
+        if routes:
+            self.lost.append(_line(path, f"an output waits to go to {routes[0].target!r}, and no edge leads there now"))
+        return ()
+
+    def _translated(self, path: str, at: str, routes: Routes) -> Routes:
+        """Return routes along the edges of the scope `at`, for what comes from the scope `path`."""
+        recorded = graph_of(self.root, level_of(at))
+        if routes is None or recorded is None:
+            return routes
+        numbers = self._numbers_at(at)
+        found: list[Route] = []
+        for route in routes:
+            edge = recorded.edges[route.edge] if 0 <= route.edge < len(recorded.edges) else None
+            number = numbers.get(edge._replace(target=route.target)) if edge is not None else None
+            if number is None:
+                source = repr(edge.source) if edge is not None else "an executor"
+                self.lost.append(
+                    _line(path, f"a message of {source} waits to go to {route.target!r}, and no such edge is there")
+                )
+            else:
+                found.append(Route(number, route.target))
+        return tuple(found)
+
+    def _numbers_at(self, at: str) -> dict[RecordedEdge, int]:
+        level = level_of(at)
+        found = self._numbers.get(level)
+        if found is None:
+            definition = definition_at(self.graph, at)
+            edges = definition.edges if definition is not None else ()
+            found = {RecordedEdge(e.source, e.target, e.fan_in): e.index for e in reversed(edges)}
+            self._numbers[level] = found
+        return found
+
+
+def _outlet(graph: Definition, path: str) -> Outlet | None:
+    for parent, executor in _around(path):
+        definition = definition_at(graph, parent)
+        if definition is not None and executor in definition.forwards_messages:
+            return parent, executor
+    return None
+
+
+def _around(path: str) -> Iterator[Outlet]:
+    while path:
+        parent, segment = slot(path)
+        yield parent, scope_of(segment)[0]
+        path = parent
+
+
+def _line(path: str, text: str) -> str:
+    return f"{path or 'the root'}: {text}"
