@@ -126,8 +126,8 @@ class MigrationView(Protocol):
         ...
 
 
-#: Brings a stored run up by one version.
-Migration: TypeAlias = Callable[[MigrationView], None]
+#: Brings a stored run up by one version; what it returns does not matter.
+Migration: TypeAlias = Callable[[MigrationView], object]
 
 
 def migration_problems(version: object, migrations: Mapping[object, object]) -> Iterator[str]:

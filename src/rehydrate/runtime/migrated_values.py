@@ -60,12 +60,12 @@ def fit_lists(run: Run, graph: Definition) -> list[str]:
 
 def open_all(codec: ValueCodec, run: Run, graph: Definition, refuse: Refuse) -> None:
     """Open every value; those of instances whose executor is gone are of no use to anyone."""
-    for (path, kind, name), record in run.records():
+    for (path, kind, name), record in sorted(run.records(), key=lambda item: item[0]):
         if kind == "instance":
             here = definition_at(graph, path)
             if here is None or name not in here.executors:
                 continue
-        place = f"{path or 'the root'}, {kind} {name}".rstrip()
+        place = f"{path or 'the root'}, {kind} {name}".replace("\x1f", " ").rstrip()
 
         def one(sealed: Sealed, place: str = place) -> Sealed:
             try:

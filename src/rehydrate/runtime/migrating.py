@@ -6,6 +6,7 @@ sub-workflows are brought up by their own workflows' migrations, those of a pare
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, cast
@@ -167,17 +168,14 @@ class BringingUp:
 
     def _call(self, definition: Definition, step: Step, levels: list[Level]) -> None:
         try:
-            given = cast("object", definition.migrations[step.version](View(self.piece, levels, *_facts(step))))
+            given = definition.migrations[step.version](View(self.piece, levels, step.workflow, step.version))
         except WorkflowCheckpointException:
             raise
         except Exception as error:  # a migration is user code
             raise step.error(told(error)) from error
-        if given is not None:
-            raise step.error(f"it returned a {type(given).__name__}, and a migration returns nothing")
-
-
-def _facts(step: Step) -> tuple[str, int]:
-    return step.workflow, step.version
+        if inspect.iscoroutine(given):
+            given.close()
+            raise step.error("it is async, and a migration only changes what it is given")
 
 
 def _workflows(graph: Definition) -> list[tuple[Definition, list[Level]]]:
@@ -229,7 +227,7 @@ class Settling:
             raise HomelessWorkError(self.step.workflow, self.step.version, tuple(dict.fromkeys(lines)))
 
     def _refuse_value(self, place: str, error: WorkflowCheckpointException) -> None:
-        raise self.step.error(f"{place}: {error}".rstrip(".")) from error
+        raise self.step.error(f"{place}: {error.text()}".rstrip(".")) from error
 
     def _decide(self, path: str, executor: str, value: Sealed) -> tuple[Route, ...]:
         """Route what has left a sub-workflow behind which there are edges only now."""
@@ -238,4 +236,6 @@ class Settling:
             message = self.program.codec.open(value)
             return outlets.at(outlets.graph_at(path), executor).route(message, value, None) or ()
         except (PredicateError, WorkflowCheckpointException) as error:
-            raise self.step.error(f"{path or 'the root'}, an output of {executor}: {error}".rstrip(".")) from error
+            raise self.step.error(
+                f"{path or 'the root'}, an output of {executor}: {error.text()}".rstrip(".")
+            ) from error
