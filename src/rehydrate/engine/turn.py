@@ -59,6 +59,7 @@ def begin_turn(change: Change, arrived: TurnArrived) -> None:
         woken = discard(change, frozenset(arrivals), trails)
     if arrived.dropped:
         change.events.append(WorkDiscarded(what=arrived.dropped))
+    if arrived.freed:
         woken += _freed(change, {path for path in arrived.freed if draft.has_scope(path)})
     unfinished = stepping_scopes(change)
     woken += _settle_pending(change, arrived)

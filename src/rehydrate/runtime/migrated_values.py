@@ -13,6 +13,7 @@ from rehydrate.codecs import ValueCodec, type_name
 from rehydrate.codecs.rewriting import items_of, list_of
 from rehydrate.engine.migration.homes import definition_at
 from rehydrate.engine.migration.pieces import step_key
+from rehydrate.engine.migration.routes import outlet_now
 from rehydrate.engine.migration.values import Values
 from rehydrate.engine.reading import scopes
 from rehydrate.engine.run import Run, delta_of
@@ -21,7 +22,17 @@ from rehydrate.errors import WorkflowCheckpointException
 from rehydrate.graph.definition import LIST_REDUCERS, Definition
 from rehydrate.graph.handlers import ResponseHandlerSpec
 from rehydrate.graph.hints import matches
-from rehydrate.model.records import Key, PartRecord, Payload, Record, RequestRecord, StateRecord, StepRecord
+from rehydrate.model.effects import Ask, Output, Route, Send
+from rehydrate.model.records import (
+    DoneRecord,
+    Key,
+    PartRecord,
+    Payload,
+    Record,
+    RequestRecord,
+    StateRecord,
+    StepRecord,
+)
 from rehydrate.model.sealed import Items, Listed, Sealed
 
 from .state_view import committed_parts
@@ -101,7 +112,7 @@ class Fit:
             where = f"{path}/" if path else ""
             for line in (*self._step(path, here), *self._inbox(path, here), *self._joins(path, here)):
                 yield f"{where}{line}"
-            for line in self._requests(path, here):
+            for line in (*self._requests(path, here), *self._effects(path, here)):
                 yield f"{where}{line}"
 
     def _step(self, path: str, here: Definition) -> Iterator[str]:
@@ -139,15 +150,53 @@ class Fit:
         """Check each open request, and note in it the type that it expects today."""
         for name, found in self.run.items(path, "request"):
             record: RequestRecord = found
-            spec = self._handler(here, record.executor, record.handler, self._value(record.data))
-            if spec is None:
-                yield (
-                    f"{record.executor}: an open request ({record.data.type}) waits for its response handler"
-                    f" {record.handler!r}, which does not take it"
-                )
+            expected = self._expected(here, record.executor, record)
+            if expected is None:
+                yield _unanswered(record.executor, "an open request", record)
                 continue
-            expected = msgspec.structs.replace(record, response_type=type_name(spec.response))
-            self.run.apply(delta_of({(path, "request", name): expected}))
+            record = msgspec.structs.replace(record, response_type=expected)
+            self.run.apply(delta_of({(path, "request", name): record}))
+
+    def _effects(self, path: str, here: Definition) -> Iterator[str]:
+        """Check what finished invocations ask and send, and what the scope's outbox holds."""
+        for kind in ("done", "unrouted"):
+            for name, found in self.run.items(path, kind):
+                done: DoneRecord = found
+                effects = list(done.effects)
+                executor = name.partition("#")[0]
+                for index, effect in enumerate(effects):
+                    if isinstance(effect, Ask):
+                        expected = self._expected(here, executor, effect)
+                        if expected is None:
+                            yield _unanswered(executor, "a request on its way", effect)
+                        else:
+                            effects[index] = msgspec.structs.replace(effect, response_type=expected)
+                    elif isinstance(effect, Send):
+                        yield from self._sent(here, effect.value, effect.routes or ())
+                    elif isinstance(effect, Output):
+                        yield from self._left(path, effect.value, effect.routes or ())
+                done = msgspec.structs.replace(done, effects=tuple(effects))
+                self.run.apply(delta_of({(path, kind, name): done}))
+        for _, item in self.run.items(path, "outbox"):
+            yield from self._left(path, item.value, item.routes)
+
+    def _left(self, path: str, value: Sealed, routes: tuple[Route, ...]) -> Iterator[str]:
+        outlet = outlet_now(self.graph, path)
+        here = definition_at(self.graph, outlet[0]) if outlet is not None else None
+        if here is not None:
+            yield from self._sent(here, value, routes)
+
+    def _sent(self, here: Definition, value: Sealed, routes: tuple[Route, ...]) -> Iterator[str]:
+        message = self.codec.open(value) if routes else None
+        for route in routes:
+            given = [message] if here.edges[route.edge].fan_in else message
+            if not here.executors[route.target].can_take(given):
+                yield f"{route.target}: a {value.type} is on its way to it and it takes none"
+
+    def _expected(self, here: Definition, executor: str, asked: RequestRecord | Ask) -> str | None:
+        """Return the type of answers that a request's handler takes today, `None` where it does not take them."""
+        spec = self._handler(here, executor, asked.handler, self._value(asked.data))
+        return None if spec is None else type_name(spec.response)
 
     def _handler(self, here: Definition, executor: str, name: str, data: object) -> ResponseHandlerSpec | None:
         for spec in here.executors[executor].response_handlers:
@@ -159,6 +208,11 @@ class Fit:
         if isinstance(payload, Listed):
             return [self.codec.open(item) for item in payload.items]
         return self.codec.open(payload)
+
+
+def _unanswered(executor: str, what: str, asked: RequestRecord | Ask) -> str:
+    waits = f"{what} ({asked.data.type}) waits for its response handler {asked.handler!r}"
+    return f"{executor}: {waits}, which does not take it"
 
 
 def _kind(payload: Payload) -> str:

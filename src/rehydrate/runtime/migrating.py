@@ -207,6 +207,7 @@ class Settling:
         """Settle the run. Raises `HomelessWorkError`, `MigrationError` or `InconsistentRunError`."""
         rerouting = Rerouting(self.run, self.piece.root, self.graph, self._decide)
         rerouting.apply()
+        self.piece.dropped += rerouting.declined
         self._refuse_waiting((*homeless(self.run, self.graph), *rerouting.lost))
         self._refuse_waiting(tuple(fit_lists(self.run, self.graph)))
         open_all(self.program.codec, self.run, self.graph, self._refuse_value)

@@ -222,6 +222,12 @@ def _warn(opened: Opened, kept: list[str]) -> None:
         logger.warning(
             "run %r goes on from a legacy checkpoint: the inner state of its sub-workflows was not there", opened.run_id
         )
+    if opened.migrated is not None and opened.migrated.dropped:
+        logger.warning(
+            "run %r was brought up to another version, which dropped: %s",
+            opened.run_id,
+            "; ".join(opened.migrated.dropped),
+        )
     if kept:
         logger.warning(
             "run %r was given a new message while %d request(s) are open; they stay open: %s",

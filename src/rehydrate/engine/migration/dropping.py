@@ -19,7 +19,7 @@ from rehydrate.model.effects import Effect, Output, Route, Send
 from rehydrate.model.records import DoneRecord, JoinRecord, Key, OutboxRecord, ReceiptRecord, Record, StepRecord
 
 from .levels import Level, level_of, outlet_of
-from .pieces import OF_INVOCATIONS, drop_inbox, scope_key, step_key, with_deliveries
+from .pieces import OF_INVOCATIONS, drop_inbox, scope_key, step_key, try_joins_again, with_deliveries
 
 
 class Dropping:
@@ -60,6 +60,7 @@ class Dropping:
             if name in {record.join, record.source}:
                 self._tell(path, f"a message from {record.source!r} that join {record.join!r} held")
                 self._put(path, "join", number, None)
+                try_joins_again(run, path)
         for failed, failure in run.items(path, "failure"):
             if failure.executor == name:
                 self._put(path, "failure", failed, None)

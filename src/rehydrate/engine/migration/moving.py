@@ -17,7 +17,7 @@ from rehydrate.model.effects import Effect, Output, Route, Send
 from rehydrate.model.records import Delivery, InboxRecord, Key, Record, StepRecord
 
 from .levels import Level, level_of, outlet_of
-from .pieces import OF_INVOCATIONS, step_key, with_deliveries
+from .pieces import OF_INVOCATIONS, step_key, try_joins_again, with_deliveries
 
 
 def move_messages(run: Run, root: RecordedGraph, levels: Set[Level], source: str, target: str) -> int:
@@ -57,6 +57,7 @@ def _move_in(run: Run, path: str, source: str, target: str) -> int:
         if record.join == source:
             delta[path, "join", name] = msgspec.structs.replace(record, join=target)
             moved += 1
+            try_joins_again(run, path)
     run.apply(delta_of(delta))
     return moved
 

@@ -32,6 +32,12 @@ def drop_inbox(run: Run, path: str, goes: Callable[[InboxRecord], bool], tell: C
     run.apply(delta_of(delta))
 
 
+def try_joins_again(run: Run, path: str) -> None:
+    """Let joins that wait for each other have a barrier again: what they hold has changed."""
+    waiting = [name for name, record in run.items(path, "failure") if record.failure.kind == "deadlock"]
+    run.apply(delta_of({(path, "failure", name): None for name in waiting}))
+
+
 def with_deliveries(step: StepRecord, deliveries: list[Delivery]) -> StepRecord:
     """Return a superstep with fewer deliveries, and only the payloads that these need."""
     payloads: list[Payload] = []

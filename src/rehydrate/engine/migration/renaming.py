@@ -104,9 +104,7 @@ class Renaming:
             parent, segment = slot(here.after)
             yield (parent, kind, segment), self._record(here, name, record)
             if isinstance(record, StepRecord):
-                done = self.run.table(here.path, "done")
-                waiting = [invocation_name(d.executor, d.activation) for d in record.deliveries]
-                yield from self._aliases(here, [item for item in waiting if item not in done])
+                yield from self._aliases(here, self._unfinished(here.path, record))
             return
         if kind == "alias":  # made anew where it is still needed
             return
@@ -139,6 +137,14 @@ class Renaming:
             above.append(executor)
             found.append(f"{named}#{number}")
         return "/".join(found)
+
+    def _unfinished(self, path: str, step: StepRecord) -> list[str]:
+        """Return the invocations of a superstep that may have told the outside their key and will do so again."""
+        done = self.run.table(path, "done")
+        graph = graph_of(self.root, level_of(path))
+        below = graph.children if graph is not None else {}
+        names = [invocation_name(d.executor, d.activation) for d in step.deliveries if d.executor not in below]
+        return [name for name in names if name not in done]
 
     def _aliases(self, here: Here, names: list[str]) -> Iterator[tuple[Key, Record]]:
         for name in names:

@@ -29,7 +29,10 @@ Outlet: TypeAlias = tuple[str, str]
 
 
 class Rerouting:
-    """All routes of a run, translated; `lost` names messages whose way is not there."""
+    """All routes of a run, translated; `lost` names messages whose way is not there.
+
+    `declined` names outputs that every condition had declined, and that nothing would drop any more: they are dropped.
+    """
 
     def __init__(self, run: Run, root: RecordedGraph, graph: Definition, decide: Decide) -> None:
         self.run = run
@@ -37,6 +40,7 @@ class Rerouting:
         self.graph = graph
         self.decide = decide
         self.lost: list[str] = []
+        self.declined: list[str] = []
         self._numbers: dict[Level, dict[RecordedEdge, int]] = {}
 
     def apply(self) -> None:
@@ -46,24 +50,38 @@ class Rerouting:
             for kind in ("done", "unrouted"):
                 for name, record in self.run.items(path, kind):
                     done: DoneRecord = record
-                    effects = tuple(self._effect(path, effect) for effect in done.effects)
-                    delta[path, kind, name] = msgspec.structs.replace(done, effects=effects)
+                    effects = [self._effect(path, effect) for effect in done.effects]
+                    left = tuple(effect for effect in effects if effect is not None)
+                    delta[path, kind, name] = msgspec.structs.replace(done, effects=left)
             for name, record in self.run.items(path, "outbox"):
                 item: OutboxRecord = record
+                if self._is_declined(path, item.routes):
+                    delta[path, "outbox", name] = None
+                    continue
                 routes = self._leaving(path, item.value, item.routes)
                 delta[path, "outbox", name] = OutboxRecord(item.value, routes or (), item.executor)
         self.run.apply(delta_of(delta))
 
-    def _effect(self, path: str, effect: Effect) -> Effect:
+    def _is_declined(self, path: str, routes: Routes) -> bool:
+        """Tell of an output that was to be dropped at a barrier where no message of it is made now."""
+        before = outlet_of(self.root, path)
+        if routes != () or before is None or before == outlet_now(self.graph, path):
+            return False
+        self.declined.append(_line(path, "an output that every condition had declined"))
+        return True
+
+    def _effect(self, path: str, effect: Effect) -> Effect | None:
         if isinstance(effect, Send):
             return Send(effect.value, self._translated(path, path, effect.routes), effect.target)
         if isinstance(effect, Output):
+            if self._is_declined(path, effect.routes):
+                return None
             return Output(effect.value, self._leaving(path, effect.value, effect.routes))
         return effect
 
     def _leaving(self, path: str, value: Sealed, routes: Routes) -> Routes:
         """Return the routes of a value that a scope yields."""
-        before, now = outlet_of(self.root, path), _outlet(self.graph, path)
+        before, now = outlet_of(self.root, path), outlet_now(self.graph, path)
         if routes is None:
             return None
         if before == now:
@@ -104,7 +122,8 @@ class Rerouting:
         return found
 
 
-def _outlet(graph: Definition, path: str) -> Outlet | None:
+def outlet_now(graph: Definition, path: str) -> Outlet | None:
+    """Return scope and executor at which what a scope yields becomes a message in today's graph."""
     for parent, executor in _around(path):
         definition = definition_at(graph, parent)
         if definition is not None and executor in definition.forwards_messages:
