@@ -304,3 +304,32 @@ def test_values_that_do_not_open_are_found_before_the_claim(store) -> None:
         " it has no cents and nothing takes its amount"
     )
     assert isinstance(error.__cause__, TypeChangedError)
+
+
+def test_a_function_may_name_what_came_in_between(store) -> None:
+    """A node of version 2 is renamed, moved from and dropped on the way to 3; a run of version 1 never had it."""
+
+    def onwards(run) -> None:
+        run.rename_executor("new", "newer")
+        assert run.move_messages("newest", "b") == 0
+        assert run.drop_executor("newer") == []
+        assert run.scopes("sub#*") == []
+        run.rename_handler("new", "on_one", "on_other")
+
+    first = go(chain("a", "b", broken="b"), "x", run_id="r", checkpoint_storage=store)
+    later = chain("a", "b", version=3, migrate={1: nothing, 2: onwards})
+    assert go(later, checkpoint=first, checkpoint_storage=store).outputs == ["x a b"]
+
+
+def test_an_id_that_became_free_in_between_can_be_taken(store) -> None:
+    """Version 2 went without a node for which nothing waited; version 3 gives its id to another one."""
+    first = go(chain("a", "b", "c", broken="b"), "x", run_id="r", checkpoint_storage=store)
+    later = chain("a", "c", version=3, migrate={1: nothing, 2: lambda run: run.rename_executor("b", "c")})
+    assert go(later, checkpoint=first, checkpoint_storage=store).outputs == ["x a c"]
+
+
+def test_an_id_for_which_work_waits_cannot_be_taken(store) -> None:
+    """The messages of two executors would be mixed up."""
+    go(chain("a", "b", broken="a"), "x", run_id="r", checkpoint_storage=store)
+    later = chain("a", version=3, migrate={1: nothing, 2: lambda run: run.rename_executor("b", "a")})
+    assert "'a' is there already" in refused(MigrationError, later, store).problem

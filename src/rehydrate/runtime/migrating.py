@@ -159,16 +159,17 @@ class BringingUp:
         last: Step | None = None
         for number in range(version, definition.version):
             last = Step(definition.name, number)
-            self._call(definition, last, levels)
+            view = View(self.piece, levels, definition.name, number, exact=number == version)
+            self._call(definition, last, view)
         for level in levels:
             recorded = graph_of(self.piece.root, level)
             if recorded is not None:
                 recorded.version = definition.version
         self.first = self.first or last
 
-    def _call(self, definition: Definition, step: Step, levels: list[Level]) -> None:
+    def _call(self, definition: Definition, step: Step, view: View) -> None:
         try:
-            given = definition.migrations[step.version](View(self.piece, levels, step.workflow, step.version))
+            given = definition.migrations[step.version](view)
         except WorkflowCheckpointException:
             raise
         except Exception as error:  # a migration is user code

@@ -19,7 +19,7 @@ from rehydrate.codecs.rewriting import (
     with_objects,
 )
 from rehydrate.engine.migration.dropping import Dropping
-from rehydrate.engine.migration.levels import ALL, Level, graph_of, pattern_of, scopes_at, shown
+from rehydrate.engine.migration.levels import ALL, Level, graph_of, level_of, pattern_of, scopes_at, shown
 from rehydrate.engine.migration.moving import move_messages
 from rehydrate.engine.migration.renaming import rename_executor
 from rehydrate.engine.migration.state_keys import rename_handler, rename_state_key
@@ -47,11 +47,16 @@ class Workpiece:
 
 
 class View:
-    """A workpiece as the migration of one workflow sees it, wherever in the tree that stands."""
+    """A workpiece as the migration of one workflow sees it, wherever in the tree that stands.
 
-    def __init__(self, piece: Workpiece, homes: Iterable[Level], workflow: str, version: int) -> None:
+    `exact`: the recorded graph is that of this version. Behind the first step it is that of an older one, which lacks
+    what came in between; then a name that it does not have is of something that this run never had.
+    """
+
+    def __init__(self, piece: Workpiece, homes: Iterable[Level], workflow: str, version: int, *, exact: bool) -> None:
         self.workflow = workflow
         self.version = version
+        self._exact = exact
         self._piece = piece
         self._homes = tuple(homes)
 
@@ -66,21 +71,17 @@ class View:
 
     def rename_executor(self, old: str, new: str, *, at: str = "") -> None:
         """Give an executor another id, with all that is stored of it."""
-        levels = self._whole(at)
-        for level in levels:
-            self._check_executor(level, old)
-            graph = graph_of(self._piece.root, level)
-            if graph is not None and new in graph.kinds:
-                raise ValueError(f"{new!r} is there already; use move_messages, then drop_executor({old!r})")
         check_id(new, "executor id")
+        levels = self._with(self._whole(at), old)
+        taken = self._having(levels, new)
+        if taken and (self._exact or Dropping(self._piece.run.copy(), self._piece.root, taken, new).drop()):
+            raise ValueError(f"{new!r} is there already; use move_messages, then drop_executor({old!r})")
         renamed = rename_executor(self._piece.run, self._piece.root, levels, old, new)
         self._piece.freed = {renamed(path) for path in self._piece.freed}
 
     def drop_executor(self, name: str, *, at: str = "") -> list[str]:
         """Remove an executor with all that waits for it; returns what that was."""
-        levels = self._whole(at)
-        for level in levels:
-            self._check_executor(level, name)
+        levels = self._with(self._whole(at), name)
         dropping = Dropping(self._piece.run, self._piece.root, levels, name)
         dropping.drop()
         self._piece.dropped += dropping.what
@@ -95,17 +96,15 @@ class View:
     def move_messages(self, source: str, target: str, *, at: str = "") -> int:
         """Let another executor have the messages that wait for `source`; returns how many there were."""
         check_id(target, "executor id")
-        levels = self._whole(at)
-        for level in levels:
-            self._check_executor(level, source)
+        levels = self._with(self._whole(at), source)
         return move_messages(self._piece.run, self._piece.root, levels, source, target)
 
     def rename_handler(self, executor: str, old: str, new: str, *, at: str = "") -> None:
         """Let answers go to a response handler that has another name now."""
-        for level in self._levels(at):
-            self._check_executor(level, executor)
+        levels = self._with(self._levels(at), executor)
         for path in self._paths(at):
-            rename_handler(self._piece.run, path, executor, old, new)
+            if level_of(path) in levels:
+                rename_handler(self._piece.run, path, executor, old, new)
 
     def rename_state_key(self, old: str, new: str, *, at: str = "") -> None:
         """Give a state key another name. Raises `ValueError` where both are set."""
@@ -159,10 +158,10 @@ class View:
     def _levels(self, at: str) -> frozenset[Level]:
         names = tuple(name for name, _ in pattern_of(at))
         levels = frozenset((*home, *names) for home in self._homes)
-        for level in levels:
-            if graph_of(self._piece.root, level) is None:
-                raise ValueError(f"at={at!r}: there is no sub-workflow {shown(level)!r}")
-        return levels
+        missing = {level for level in levels if graph_of(self._piece.root, level) is None}
+        if missing and self._exact:
+            raise ValueError(f"at={at!r}: there is no sub-workflow {shown(min(missing))!r}")
+        return levels - missing
 
     def _whole(self, at: str) -> frozenset[Level]:
         """Return the levels of a call that is about a workflow, not about single executions of it."""
@@ -174,11 +173,20 @@ class View:
         self._levels(at)
         return scopes_at(self._piece.run, self._homes, pattern_of(at))
 
-    def _check_executor(self, level: Level, name: str) -> None:
-        graph = graph_of(self._piece.root, level)
-        if graph is not None and name not in graph.kinds:
+    def _having(self, levels: frozenset[Level], name: str) -> frozenset[Level]:
+        graphs = {level: graph_of(self._piece.root, level) for level in levels}
+        return frozenset(level for level, graph in graphs.items() if graph is not None and name in graph.kinds)
+
+    def _with(self, levels: frozenset[Level], name: str) -> frozenset[Level]:
+        """Return the levels that have an executor. Raises `ValueError` where one must have it and does not."""
+        having = self._having(levels, name)
+        if having != levels and self._exact:
+            level = min(levels - having)
+            graph = graph_of(self._piece.root, level)
+            there = ", ".join(sorted(graph.kinds)) if graph is not None else "none"
             where = f" at {shown(level)}" if level else ""
-            raise ValueError(f"there is no executor {name!r}{where}; there are {', '.join(sorted(graph.kinds))}")
+            raise ValueError(f"there is no executor {name!r}{where}; there are {there}")
+        return having
 
 
 class _TypeChange:

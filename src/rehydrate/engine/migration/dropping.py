@@ -33,8 +33,8 @@ class Dropping:
         self.what: list[str] = []
         self.freed: set[str] = set()
 
-    def drop(self) -> None:
-        """Take everything of the executor away."""
+    def drop(self) -> list[str]:
+        """Take everything of the executor away; returns what that was."""
         for path in [path for path in scopes(self.run) if level_of(path) in self.levels]:
             if self.run.get(*scope_key(path)) is not None:  # it may stand in one that is gone by now
                 self._from_scope(path)
@@ -44,6 +44,7 @@ class Dropping:
             beyond = outlet is not None and level_of(outlet[0]) in self.levels
             if here or beyond:
                 self._routes_of(path, here=here, beyond=beyond)
+        return self.what
 
     def _tell(self, path: str, text: str) -> None:
         self.what.append(f"{path}: {text}".lstrip(": "))
