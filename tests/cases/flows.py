@@ -201,7 +201,108 @@ def three_children(log, broken=(), gate=None):
     return WorkflowBuilder("children", s).add_fan_out_edges(s, children).build()
 
 
+@dataclass(frozen=True)
+class Round:
+    """How often an item has come round."""
+
+    item: int
+    number: int
+
+
+class Odd(Executor):
+    """Handles items in all ways: 1 sends two, 2 asks, 3 sends nothing, 4 loops, and the others send one."""
+
+    def __init__(self, id, log, broken=()):
+        super().__init__(id)
+        self.log = log
+        self.broken = broken
+
+    @handler
+    async def on_item(self, item: int, ctx: WorkflowContext[str | Round]) -> None:
+        self.log.append(f"{self.id} {item}")
+        if f"{self.id} {item}" in self.broken:
+            raise ValueError(f"item {item} is broken")
+        if item == 1:
+            ctx.send_message("1 a")
+            ctx.send_message("1 b")
+        elif item == 2:
+            ctx.request_info("two?", response_type=str)
+        elif item == 4:
+            ctx.send_message(Round(item, 1))
+        elif item != 3:
+            ctx.send_message(f"{item}")
+
+    @handler
+    async def on_round(self, turn: Round, ctx: WorkflowContext[str | Round]) -> None:
+        if turn.number < 3:
+            ctx.send_message(Round(turn.item, turn.number + 1))
+        else:
+            ctx.send_message(f"{turn.item} after {turn.number} rounds")
+
+    @response_handler
+    async def on_answer(self, question: str, answer: str, ctx: WorkflowContext[str]) -> None:
+        self.log.append(f"{self.id} is told {answer}")
+        ctx.send_message(answer)
+
+
+def planner(id="plan"):
+    """An executor that makes a list of so many items."""
+
+    @executor(id=id)
+    async def plan(count: int) -> list[int]:
+        return list(range(count))
+
+    return plan
+
+
+def _end(log):
+    @executor(id="end")
+    async def end(parts: list[str]) -> list[str]:
+        log.append("end")
+        return parts
+
+    return end
+
+
+def mapped(log, broken=()):
+    """plan → (map) odd → end; one item asks, one loops, one sends nothing, one sends two."""
+    odd, end = Odd("odd", log, broken), _end(log)
+    builder = WorkflowBuilder("mapped", planner()).add_map_edge("plan", odd, into=end)
+    return builder.add_edge(odd, odd).add_edge(odd, end).build()
+
+
+class Yielding(Odd):
+    """The same, as the only node of a workflow."""
+
+    @handler
+    async def on_item(self, item: int, ctx: WorkflowContext[Never, str]) -> None:
+        if item == 1:
+            ctx.yield_output("1 a")
+            ctx.yield_output("1 b")
+        elif item == 2:
+            ctx.request_info("two?", response_type=str)
+        elif item != 3:
+            ctx.yield_output(f"{item}")
+
+    @handler
+    async def on_round(self, turn: Round, ctx: WorkflowContext[Never, str]) -> None:
+        ctx.yield_output(f"{turn}")
+
+    @response_handler
+    async def on_answer(self, question: str, answer: str, ctx: WorkflowContext[Never, str]) -> None:
+        ctx.yield_output(answer)
+
+
+def mapped_children(log):
+    """plan → (map) a sub-workflow → end."""
+    inner = WorkflowBuilder("inner", Yielding("odd", log)).build()
+    child, end = WorkflowExecutor(inner, "child"), _end(log)
+    return WorkflowBuilder("parent", planner()).add_map_edge("plan", child, into=end).build()
+
+
 FLOWS = {
+    "mapped": mapped,
+    "mapped_children": mapped_children,
     "uneven_join": uneven_join,
     "skipped_branch": skipped_branch,
     "loop": loop,

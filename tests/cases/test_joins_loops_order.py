@@ -279,6 +279,54 @@ def test_two_joins_that_wait_for_each_other_are_named(place):
     assert error.result.outputs == []
 
 
+def test_joins_that_wait_for_each_other_are_told_although_a_question_is_open(place):
+    """Section 3.5: nothing that the answer leads to can fill them, so the run does not wait for it; it may be given."""
+    s, a, b = text_passer("s", []), text_passer("a", []), text_passer("b", [])
+    asker, last = Asker("asker", []), text_passer("last", [])
+
+    def joined(id):
+        @executor(id=id)
+        async def join(texts: list[str]) -> str:
+            return "".join(texts)
+
+        return join
+
+    left, right = joined("left"), joined("right")
+    builder = WorkflowBuilder("knot", s).add_fan_out_edges(s, [a, b, asker]).add_edge(asker, last)
+    workflow = builder.add_fan_in_edges([a, right], left).add_fan_in_edges([b, left], right).build()
+    error = failed(workflow, "x", checkpoint_storage=place.store)
+    assert isinstance(error.__cause__, JoinDeadlockError)
+    assert set(error.__cause__.joins) == {"left", "right"}
+    again = failed(
+        workflow,
+        checkpoint=error.result.checkpoint_id,
+        responses=answers(error.result, "yes"),
+        checkpoint_storage=place.reopen(),
+    )
+    assert isinstance(again.__cause__, JoinDeadlockError)
+    assert again.result.outputs == ["x=yes"]
+
+
+def test_a_join_that_an_open_question_can_fill_waits_for_it(place):
+    """Beside two joins that each other could fill: the answer fills one, and that one the other."""
+    s, a, asker = text_passer("s", []), text_passer("a", []), Asker("asker", [])
+
+    def joined(id):
+        @executor(id=id)
+        async def join(texts: list[str]) -> str:
+            return "".join(texts)
+
+        return join
+
+    first, second = joined("first"), joined("second")
+    builder = WorkflowBuilder("chain", s).add_fan_out_edges(s, [a, asker])
+    workflow = builder.add_fan_in_edges([a, asker], first).add_fan_in_edges([a, first], second).build()
+    waiting = run(workflow, "x", checkpoint_storage=place.store)
+    assert waiting.status is Status.IDLE_WITH_PENDING_REQUESTS
+    options = {"responses": answers(waiting, "yes"), "checkpoint_storage": place.reopen()}
+    assert run(workflow, checkpoint=waiting.checkpoint_id, **options).outputs == ["xxx=yes"]
+
+
 def test_a_join_takes_one_message_of_each_source_at_a_time(place):
     """Section 3.5: sources that send twice each fire the join twice, first with the first ones."""
 

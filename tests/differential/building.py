@@ -95,6 +95,8 @@ def _add(builder: WorkflowBuilder, group: GroupPlan, ends: list[Executor]) -> No
         case "switch":
             cases = [Case(_remainder(group.modulus, index), target) for index, target in enumerate(others[:-1])]
             builder.add_switch_case_edge_group(one, [*cases, Default(others[-1])])
+        case "map":
+            builder.add_map_edge(one, others[0], into=others[1])
         case "select":
             builder.add_multi_selection_edge_group(one, others, _selection(group.modulus))
 

@@ -53,10 +53,13 @@ class _Drawing:
         self.wanted = list(children)
         self.nodes: list[NodePlan] = []
         self.groups: list[GroupPlan] = []
+        #: True while nodes are drawn that work for the items of a map, and all of these.
+        self.mapped = False
+        self.inside: set[str] = set()
         self.tail = self._node(plain=True)
 
     def graph(self) -> GraphPlan:
-        blocks = [self._chain, self._diamond, self._switch, self._maybe, self._ladder]
+        blocks = [self._chain, self._diamond, self._switch, self._maybe, self._ladder, self._map]
         count = self.random.choice((2, 3) if self.level == 0 else (1, 2, 2))
         if self.wanted and self.random.random() < 0.6:
             self._chain(self.random.choice(self.wanted))
@@ -91,17 +94,21 @@ class _Drawing:
             node.kind, node.child = "workflow", child
             self.wanted = [name for name in self.wanted if name != child]
         else:
-            node.kind = random.choice(("worker", "worker", "keeper") if plain else ("worker", "keeper", "function"))
+            kinds = ("worker", "worker", "keeper") if plain else ("worker", "keeper", "function")
+            node.kind = random.choice(tuple(kind for kind in kinds if kind != "keeper" or not self.mapped))
             node.sends = random.choice(SENDS if self.nodes else SENDS[:4])
             node.yields = random.choice(((0,), (0,), (0, 1), (1,)))
             node.asks = random.choice((0, 0, 2, 3)) if node.kind != "function" else 0
             node.fails = random.choice((0, 0, 0, 3, 5))
             node.state = tuple(self._state(node.id) for _ in range(random.randrange(4)))
         self.nodes.append(node)
+        if self.mapped:
+            self.inside.add(node.id)
         return node.id
 
     def _state(self, node: str) -> tuple[str, str]:
-        what = self.random.choice(STATE)
+        # Items that write different values to one key are a conflict, so they leave that to others.
+        what = self.random.choice([w for w in STATE if not self.mapped or w not in ("own", "drop")])
         other = self.random.choice([known.id for known in self.nodes] or [node])
         key = {"peek": self.random.choice((f"count_{other}", "sum", "fold", "facts", "log")), "count": f"count_{node}"}
         return what, key.get(what, f"own_{node}" if what in ("own", "drop") else what)
@@ -181,9 +188,31 @@ class _Drawing:
             self._group("edge", ends[0], [target])
         self.tail = target
 
+    def _map(self) -> None:
+        """A list that is taken apart; its items ask, loop, go through scopes, and are taken apart themselves."""
+        planner = NodePlan(f"n{len(self.nodes)}", "planner", sends=self.random.choice(((3,), (0, 2, 5), (1, 4))))
+        self.nodes.append(planner)
+        if self.mapped:
+            self.inside.add(planner.id)
+        self._edge(self.tail, planner.id)
+        was, self.mapped = self.mapped, True
+        worker = self.tail = self._node()
+        self.tail = self._run_of(worker, self.random.choice((0, 0, 1, 2)))
+        if not was and self.random.random() < 0.25:
+            self._map()
+        if self.tail != worker and self.random.random() < 0.3:
+            self._group("edge", self.tail, [worker], modulus=2, fuel=6)
+        self.mapped = was
+        end = self._node(plain=True)
+        if self.tail != worker or self.random.random() < 0.5:
+            self._edge(self.tail, end)
+        self._group("map", planner.id, [worker, end])
+        self.tail = end
+
     def _loop(self, first: int) -> None:
         """Lead back to an earlier node, for messages that have fuel left."""
-        back = self.random.choice(self.nodes[max(0, first) : -1] or self.nodes[:1]).id
+        known = [node for node in self.nodes[max(0, first) : -1] if node.id not in self.inside]
+        back = self.random.choice(known or self.nodes[:1]).id
         if back != self.tail and back not in self._targets(self.tail):
             self._group("edge", self.tail, [back], modulus=2, fuel=6)
 

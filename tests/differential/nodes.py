@@ -97,9 +97,16 @@ class Behaviour:
             fuel //= asked + 1
         return self._give(ctx, mark, fuel)
 
+    def _plan(self, ctx: WorkflowContext[list[Item], Item], mark: int, fuel: int, length: int) -> None:
+        """Send one list; one without fuel has no items, so that its end hears of it."""
+        share = fuel // max(1, length)
+        ctx.send_message([Item(mix(mark, "item", number), share, (number,)) for number in range(length)])
+
     def _give(self, ctx: WorkflowContext[Item, Item], mark: int, fuel: int) -> Item | None:
         plan = self.plan
         sends = plan.sends[mark % len(plan.sends)] if self.width and fuel > 0 else 0
+        if plan.kind == "planner":
+            return self._plan(ctx, mark, fuel, sends)
         yields = plan.yields[(mark >> 8) % len(plan.yields)] if self.width else 1
         share = fuel // max(1, sends * self.width + yields)
         if plan.kind == "function":
@@ -109,6 +116,22 @@ class Behaviour:
         for number in range(yields):
             ctx.yield_output(Item(mix(mark, "yielded", number), share))
         return None
+
+
+class Planner(Executor):
+    """A node that sends lists, which a map edge takes apart."""
+
+    def __init__(self, behaviour: Behaviour) -> None:
+        super().__init__(behaviour.plan.id)
+        self.behaviour = behaviour
+
+    @handler
+    async def on_item(self, item: Item, ctx: WorkflowContext[list[Item], Item]) -> None:
+        await self.behaviour.work(ctx, [item])
+
+    @handler
+    async def on_list(self, items: list[Item], ctx: WorkflowContext[list[Item], Item]) -> None:
+        await self.behaviour.work(ctx, items, len(items))
 
 
 class Worker(Executor):
@@ -225,6 +248,8 @@ def node(plan: NodePlan, width: int) -> Executor:
     behaviour = Behaviour(plan, width)
     if plan.kind == "function":
         return function_node(behaviour)
+    if plan.kind == "planner":
+        return Planner(behaviour)
     if plan.kind == "keeper":
         return Keeper(behaviour) if width else LastKeeper(behaviour)
     return Worker(behaviour) if width else LastWorker(behaviour)

@@ -12,12 +12,15 @@ import msgspec
 #: Stands in front of the ids of an edition in which every executor has another one.
 RENAMED = "renamed_"
 
-NodeKind = Literal["worker", "keeper", "function", "workflow"]
-GroupKind = Literal["edge", "fan_out", "switch", "select", "fan_in"]
+NodeKind = Literal["worker", "keeper", "function", "workflow", "planner"]
+GroupKind = Literal["edge", "fan_out", "switch", "select", "fan_in", "map"]
 
 
 class NodePlan(msgspec.Struct):
-    """One executor. `sends` and `yields` are the numbers it draws from; `asks` and `fails` of 0 are never."""
+    """One executor. `sends` and `yields` are the numbers it draws from; `asks` and `fails` of 0 are never.
+
+    A planner sends one list, and `sends` are its lengths.
+    """
 
     id: str
     kind: NodeKind = "worker"
@@ -30,7 +33,10 @@ class NodePlan(msgspec.Struct):
 
 
 class GroupPlan(msgspec.Struct):
-    """Edges that belong together: one end on the side of `one`, the `others` on the other. `modulus` of 0: always."""
+    """Edges that belong together: one end on the side of `one`, the `others` on the other. `modulus` of 0: always.
+
+    The others of a map are its worker and its end.
+    """
 
     kind: GroupKind
     one: str
@@ -54,8 +60,10 @@ class GraphPlan(msgspec.Struct):
             if group.kind == "fan_in":
                 found += [group.one] if node in group.others else []
             elif group.one == node:
-                found += group.others
-        return found
+                found += group.others[:1] if group.kind == "map" else group.others
+        if found:
+            return found
+        return [group.others[1] for group in self.groups if group.kind == "map" and group.others[0] == node][:1]
 
     def width(self, node: str) -> int:
         """How many messages can come of one that a node sends; of a switch only one can."""
@@ -64,8 +72,8 @@ class GraphPlan(msgspec.Struct):
             if group.kind == "fan_in":
                 found += node in group.others
             elif group.one == node:
-                found += 1 if group.kind == "switch" else len(group.others)
-        return found
+                found += 1 if group.kind in ("switch", "map") else len(group.others)
+        return found or len(self.leaving(node))
 
 
 class ScriptPlan(msgspec.Struct):

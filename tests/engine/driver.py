@@ -23,8 +23,8 @@ from rehydrate.ids import scope_of, slot
 from rehydrate.model.checkpoint import Status
 from rehydrate.model.effects import Ask, Effect, Failure, Output, Route, Send, SetState, UpdateState
 from rehydrate.model.events import Event
-from rehydrate.model.records import DoneRecord, Key, Payload, RunRecord
-from rehydrate.model.sealed import Items, Listed, Sealed
+from rehydrate.model.records import DoneRecord, Key, RunRecord
+from rehydrate.model.sealed import Items, Listed, Payload, Sealed
 
 Records = list[tuple[Key, bytes]]
 
@@ -37,6 +37,11 @@ def mix(*parts: object) -> int:
 def sealed(mark: int, fuel: int) -> Sealed:
     """A message; its fuel bounds all work that descends from it."""
     return Sealed("Item", b"%d %d" % (mark, fuel))
+
+
+def listed(mark: int, fuel: int) -> Listed:
+    """A list that a map edge takes apart."""
+    return Listed(tuple(sealed(mix(mark, index), fuel // 4) for index in range(mark % 5)))
 
 
 def marks_of(payload: Payload) -> list[tuple[int, int]]:
@@ -109,6 +114,8 @@ class Hands:
         share = min(fuel, max(0, fuel // (2 * width + 2)))
         sends = range(mark % 3 if width and fuel > 0 else 0)
         effects += [Send(sealed(mix(mark, number), share), None) for number in sends]
+        for route in self._maps(start.path, delivery.executor) if fuel > 0 else ():
+            effects.append(Send(listed(mix(mark, route), share), (route,)))
         if mark % 4 == 0 or not effects:
             effects.append(Output(sealed(mix(mark, "out"), share), None))
         if share > 0 and (mark >> 4) % 3 == 0:
@@ -137,7 +144,12 @@ class Hands:
         return InvocationFinished(path, executor, activation, tuple(routed), instance=sealed(mix(effects), 0))
 
     def _edges(self, path: str, executor: str) -> list[Route]:
-        return [Route(edge.index, edge.target) for edge in self.graph_at(path).edges if edge.source == executor]
+        edges = self.graph_at(path).edges
+        return [Route(edge.index, edge.target) for edge in edges if edge.source == executor and edge.into is None]
+
+    def _maps(self, path: str, executor: str) -> list[Route]:
+        edges = self.graph_at(path).edges
+        return [Route(edge.index, edge.target) for edge in edges if edge.source == executor and edge.into is not None]
 
     def _beyond(self, path: str) -> list[Route]:
         while path:

@@ -11,6 +11,7 @@ import pytest
 from rehydrate.errors import CheckpointCorruptError, CheckpointFormatError, CommitConflictError, RehydrateError
 from rehydrate.model.checkpoint import Latest, Stored, TurnRow
 from rehydrate.stores.sqlite import SqliteCheckpointStorage
+from rehydrate.stores.sqlite_writing import PART_BYTES
 from rehydrate.testing.store_contract import CommitMaker
 from tests.stores.raw import ask, change, fill, use
 
@@ -42,6 +43,23 @@ def test_the_head_reports_changed_records(tmp_path: Path, damage: str) -> None:
     fill(path)
     assert change(path, damage) >= 1
     with pytest.raises(CheckpointCorruptError, match="checkpoint 'run:2' of run 'run'"):
+        use(path, lambda store: store.load(Latest("run")))
+
+
+@pytest.mark.parametrize("parts", [1, 2, 7, 8, 9, 16, 17])
+def test_a_record_of_any_number_of_parts_is_whole_or_damage(tmp_path: Path, parts: int) -> None:
+    """A record comes back as it was, however many rows it takes; without the last byte of the last row it is damage."""
+    path = tmp_path / "runs.db"
+    maker = CommitMaker()
+    records = {"a": b"a", "long": random.Random(parts).randbytes(parts * PART_BYTES), "z": b"z" * PART_BYTES}
+    use(path, lambda store: store.commit(maker.claim(records)))
+    assert ask(path, "SELECT parts FROM rehydrate_live WHERE key = 'long'") == [(parts,)]
+    stored = use(path, lambda store: store.load(Latest("run")))
+    assert stored is not None
+    assert list(stored.records.items()) == list(records.items())
+    last = f"(SELECT record + {parts - 1} FROM rehydrate_live WHERE key = 'long')"
+    assert change(path, f"UPDATE rehydrate_record SET data = substr(data, 1, {PART_BYTES - 1}) WHERE id = {last}") == 1
+    with pytest.raises(CheckpointCorruptError, match="checkpoint 'run:0' of run 'run'"):
         use(path, lambda store: store.load(Latest("run")))
 
 

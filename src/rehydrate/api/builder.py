@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Self, TypeAlias, cast
 
 from rehydrate.api.workflow import Workflow
@@ -20,11 +20,13 @@ from rehydrate.graph.edges import (
     EdgeGroup,
     FanInGroup,
     FanOutGroup,
+    MapGroup,
     MultiSelectionGroup,
     SwitchGroup,
 )
 from rehydrate.graph.executor import Executor
 from rehydrate.graph.graph_spec import GraphSpec, unnumbered
+from rehydrate.graph.maps import with_ends
 from rehydrate.graph.migration import Migration, migration_problems
 from rehydrate.graph.reducers import reducer_of
 from rehydrate.graph.validation import notes, problems
@@ -146,6 +148,17 @@ class WorkflowBuilder:
             self._groups.append(MultiSelectionGroup(edges, selection_func, name))
         return self
 
+    def add_map_edge(self, source: Node, worker: Node, *, into: Node) -> Self:
+        """Take each list that `source` sends apart: `worker` gets every item, side by side, and `into` one list, in the
+        order of the items, of all that comes to it on their behalf.
+
+        A worker without an edge of its own leads to `into`.
+        """
+        ends = self._ends([source, worker, into], "add_map_edge")
+        if ends:
+            self._groups.append(MapGroup(replace(unnumbered(ends[0], ends[1]), into=ends[2])))
+        return self
+
     def build(self) -> Workflow:
         """Return the workflow and freeze its executors. Raises `WorkflowBuildError` with every problem."""
         spec = self._spec()
@@ -168,7 +181,7 @@ class WorkflowBuilder:
             name=self._name,
             start=self._start or "",
             executors=tuple(self._executors.values()),
-            groups=tuple(self._groups),
+            groups=with_ends(self._groups),
             version=self._version,
             reducers=self._reducers,
             resources=self._resources,

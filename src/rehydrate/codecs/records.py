@@ -6,19 +6,49 @@ has, so that nothing is ever skipped: nesting of any depth ends at the first fie
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, cast
 
 import msgspec
 
 from rehydrate.errors import CheckpointCorruptError
 from rehydrate.model.checkpoint import Header, key_of
-from rehydrate.model.records import RECORD_TYPES, Key, Record
+from rehydrate.model.records import RECORD_TYPES, Key, PartRecord, Record, StateRecord
+from rehydrate.model.sealed import Items, Sealed
 
 from .envelope import unwrap, wrap
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _DECODERS: Final = {kind: msgspec.msgpack.Decoder(type_) for kind, type_ in RECORD_TYPES.items()}
 _HEADER_DECODER: Final = msgspec.msgpack.Decoder(Header)
+#: From this size on a value in state is not copied out of its record, of which it is nearly all.
+_BIG: Final = 64 * 1024
+
+
+class _SealedView(msgspec.Struct, gc=False, array_like=True, forbid_unknown_fields=True, tag=0, tag_field="_"):
+    """What a `Sealed` is decoded from; msgspec copies `bytes`, and refers to what it reads with a `memoryview`."""
+
+    type: str
+    data: memoryview
+
+
+class _ItemsView(msgspec.Struct, gc=False, array_like=True, forbid_unknown_fields=True, tag=1, tag_field="_"):
+    data: memoryview
+    count: int
+
+
+class _StateView(msgspec.Struct, gc=False, array_like=True, forbid_unknown_fields=True):
+    value: _SealedView | None
+    count: int = 0
+    merged: int = 0
+    next: int = 0
+
+
+class _PartView(msgspec.Struct, gc=False, array_like=True, forbid_unknown_fields=True):
+    items: _ItemsView
+
+
+_STATE_VIEW: Final = msgspec.msgpack.Decoder(_StateView)
+_PART_VIEW: Final = msgspec.msgpack.Decoder(_PartView)
 
 
 def encode_record(record: Record) -> bytes:
@@ -35,7 +65,9 @@ def decode_record(kind: str, data: bytes, *, hashed: bool = False) -> Record:
     if decoder is None:
         raise CheckpointCorruptError(f"a record of kind {kind!r}", "this kind is not known")
     try:
-        return decoder.decode(unwrap(data, hashed=hashed))
+        body = unwrap(data, hashed=hashed)
+        big = _BIG_DECODERS.get(kind) if len(body) >= _BIG else None
+        return decoder.decode(body) if big is None else big(body)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise CheckpointCorruptError(f"a record of kind {kind!r}", str(error)) from error
 
@@ -49,6 +81,20 @@ def decode_records(records: dict[str, bytes]) -> list[tuple[Key, Record]]:
             raise CheckpointCorruptError("a record", f"its key {text!r:.80} has no form that is written")
         found.append((key, decode_record(key[1], data, hashed=True)))
     return found
+
+
+def _big_state(body: memoryview) -> StateRecord:
+    state = _STATE_VIEW.decode(body)
+    value = None if state.value is None else Sealed(state.value.type, cast("bytes", state.value.data))
+    return StateRecord(value, state.count, state.merged, state.next)
+
+
+def _big_part(body: memoryview) -> PartRecord:
+    items = _PART_VIEW.decode(body).items
+    return PartRecord(Items(cast("bytes", items.data), items.count))
+
+
+_BIG_DECODERS: Final = {"state": _big_state, "part": _big_part}
 
 
 def encode_header(header: Header) -> bytes:

@@ -11,6 +11,7 @@ from typing import assert_never
 import msgspec
 
 from rehydrate.graph.definition import Definition
+from rehydrate.graph.edges import Edge
 from rehydrate.ids import join_slot, order_key, outer_id, request_name, scope_of, slot
 from rehydrate.model.effects import STATE_EFFECTS, Ask, Effect, Failure, Output, Route, Send, SetState, UpdateState
 from rehydrate.model.events import (
@@ -24,21 +25,24 @@ from rehydrate.model.records import (
     Delivery,
     DoneRecord,
     FailureRecord,
+    GatherRecord,
     InboxRecord,
     InstanceRecord,
     JoinRecord,
+    MapRecord,
     OutboxRecord,
     OutputRecord,
     RequestRecord,
     RestRecord,
     Trail,
 )
-from rehydrate.model.sealed import Sealed
+from rehydrate.model.sealed import Listed, Payload, Sealed
 
 from .change import Change, enclosing
 from .commands import MergeState
 from .joins import deadlocked, fire_joins
-from .plan import Plan, invocation_name, plan_of
+from .maps import close_maps, map_of
+from .plan import ChainKey, Plan, invocation_name, plan_of
 from .run import birth_of
 from .state import Conflict, Write, Writes, apply_writes, contributions, find_conflict
 from .steps import Arrival, close_step, drop_scope, open_step
@@ -70,7 +74,19 @@ def pass_barriers(change: Change, path: str, merged: dict[str, Sealed] | None = 
 class Barrier:
     """One scope's barrier. `arrivals` gathers what stands at executors in the next superstep."""
 
-    __slots__ = ("arrivals", "change", "done", "draft", "graph", "path", "plan", "resting", "scope", "superstep")
+    __slots__ = (
+        "arrivals",
+        "chains",
+        "change",
+        "done",
+        "draft",
+        "graph",
+        "path",
+        "plan",
+        "resting",
+        "scope",
+        "superstep",
+    )
 
     def __init__(self, change: Change, path: str, plan: Plan) -> None:
         self.change = change
@@ -80,6 +96,8 @@ class Barrier:
         self.plan = plan
         self.superstep = plan.step.superstep
         self.scope = self.draft.scope(path)
+        chains = plan.chains
+        self.chains: list[ChainKey] = list(chains) if len(chains) < 2 else self._in_order()
         self.arrivals: list[Arrival] = []
         self.done: dict[str, list[tuple[Delivery, DoneRecord]]] = {}
         self.resting: dict[str, list[tuple[int, str]]] = {}
@@ -90,8 +108,7 @@ class Barrier:
 
     def run(self, merged: dict[str, Sealed]) -> bool:
         """Make the superstep real; `False` where a conflict or a reducer keeps it from that."""
-        executors = self._executors()
-        writes = self._read(executors)
+        writes = self._read()
         if writes:
             conflict = find_conflict(self.graph, writes)
             if conflict is not None:
@@ -106,7 +123,7 @@ class Barrier:
             apply_writes(self.draft, self.path, self.graph, writes, merged)
         if self.draft.totals["inbox"]:
             self._take_inbox()
-        for executor in executors:
+        for executor in self._executors():
             for delivery, done in self.done.get(executor, ()):
                 self._take_invocation(delivery, done)
             if executor in self.resting:
@@ -114,33 +131,38 @@ class Barrier:
         self.change.events.append(SuperstepCompleted(path=self.path, superstep=self.superstep))
         if self.draft.totals["join"]:
             fire_joins(self.change, self.path, self.graph, self.arrivals)
+        if self.draft.totals["map"]:
+            close_maps(self.change, self.path, self.arrivals)
         self._go_on()
         return True
 
     def _executors(self) -> list[str]:
         """Return the executors that have a part in this superstep, in canonical order."""
-        if not self.resting and len(self.plan.chains) == 1:
-            return list(self.plan.chains)
-        found = self.plan.chains.keys() | self.resting.keys()
-        return sorted(found, key=self.graph.position.__getitem__)
+        if len(self.chains) == 1 and not self.resting:
+            return [self.chains[0][0]]
+        found = {executor for executor, _ in self.chains}
+        found.update(self.resting)
+        return sorted(found, key=self.graph.position.__getitem__) if len(found) > 1 else list(found)
 
-    def _read(self, executors: list[str]) -> Writes:
+    def _in_order(self) -> list[ChainKey]:
+        """Return the chains by executor and, of a map, by item."""
+        position = self.graph.position
+        return sorted(self.plan.chains, key=lambda key: (position[key[0]], key[1]))
+
+    def _read(self) -> Writes:
         """Gather the finished invocations in canonical order, and return what they wrote."""
         writes: Writes = {}
-        for executor in executors:
-            finished = self.done[executor] = []
-            for delivery in self.plan.chains.get(executor, ()):
-                name = invocation_name(executor, delivery.activation)
+        for key in self.chains:
+            finished = self.done.get(key[0])
+            if finished is None:
+                finished = self.done[key[0]] = []
+            for delivery in self.plan.chains[key]:
+                name = invocation_name(key[0], delivery.activation)
                 done: DoneRecord = self.draft.get(self.path, "done", name)
                 finished.append((delivery, done))
                 for effect in done.effects:
                     if isinstance(effect, STATE_EFFECTS):
-                        write = Write(executor, delivery.activation, effect)
-                        made = writes.get(effect.key)
-                        if made is None:
-                            writes[effect.key] = [write]
-                        else:
-                            made.append(write)
+                        _note(writes, Write(key, delivery.activation, effect))
         return writes
 
     def _fail(self, conflict: Conflict) -> None:
@@ -154,9 +176,8 @@ class Barrier:
             facts = (conflict.key, first.executor, second.executor)
             failure = Failure("conflict", "StateConflictError", text, facts=facts)
             name = invocation_name(write.executor, write.activation)
-            for delivery in self.plan.chains[write.executor]:
-                if delivery.activation >= write.activation:
-                    self.draft.remove(self.path, "done", invocation_name(write.executor, delivery.activation))
+            for delivery in self.plan.from_here(write.executor, write.activation):
+                self.draft.remove(self.path, "done", invocation_name(write.executor, delivery.activation))
             record = FailureRecord(failure, write.executor, write.activation)
             self.draft.put(self.path, "failure", name, record)
         self.change.barriers = True
@@ -202,7 +223,7 @@ class Barrier:
             case _:
                 assert_never(effect)
 
-    def _drop(self, executor: str, activation: int, value: Sealed) -> None:
+    def _drop(self, executor: str, activation: int, value: Payload) -> None:
         """Tell of a message that every condition declined."""
         self.change.events.append(
             MessageDropped(
@@ -210,21 +231,40 @@ class Barrier:
                 executor_id=executor,
                 superstep=self.superstep,
                 activation=activation,
-                type=value.type,
+                type=value.type if isinstance(value, Sealed) else "list",
             )
         )
 
-    def _send(self, value: Sealed, route: Route, trail: Trail) -> None:
+    def _send(self, value: Payload, route: Route, trail: Trail) -> None:
         edge = self.graph.edges[route.edge]
-        if not edge.fan_in:
+        if isinstance(value, Listed):
+            self._take_apart(value, edge, trail)
+        elif edge.fan_in:
+            self._hold("join", JoinRecord(edge.target, edge.source, trail, self.scope.joined + 1, value))
+        elif edge.gathers:
+            number = map_of(self.draft, self.path, edge.target, trail)
+            self._hold("gather", GatherRecord(number, trail, self.scope.joined + 1, value))
+        else:
             self.arrivals.append(Arrival(route.target, value, trail))
-            return
-        number = self.scope.joined + 1
-        self.scope = msgspec.structs.replace(self.scope, joined=number)
-        self.draft.put(self.path, "join", str(number), JoinRecord(edge.target, edge.source, trail, number, value))
 
-    def _yield(self, value: Sealed, routes: tuple[Route, ...], executor: str) -> None:
+    def _hold(self, kind: str, record: JoinRecord | GatherRecord) -> None:
+        self.scope = msgspec.structs.replace(self.scope, joined=record.number)
+        self.draft.put(self.path, kind, str(record.number), record)
+
+    def _take_apart(self, value: Listed, edge: Edge, trail: Trail) -> None:
+        """Send the items of a list on their ways; of an empty one nothing can come."""
+        assert edge.into is not None  # noqa: S101  (nothing else is given a list)
+        if not value.items:
+            self.arrivals.append(Arrival(edge.into, value, trail, "list"))
+            return
+        number = self.scope.maps + 1
+        self.scope = msgspec.structs.replace(self.scope, maps=number)
+        self.draft.put(self.path, "map", str(number), MapRecord(edge.into, trail))
+        self.arrivals += [Arrival(edge.target, item, (*trail, number, i)) for i, item in enumerate(value.items)]
+
+    def _yield(self, value: Payload, routes: tuple[Route, ...], executor: str) -> None:
         if not self.path:
+            assert isinstance(value, Sealed)  # noqa: S101  (no map edge lies beyond the root)
             number = self.draft.count("", "output") + 1
             self.draft.put("", "output", f"{number:08d}", OutputRecord(value, executor))
             self.change.events.append(OutputYielded(executor_id=executor, superstep=self.superstep, data=value))
@@ -293,7 +333,7 @@ class Barrier:
     def _go_on(self) -> None:
         """Begin the next superstep, or come to rest."""
         self.change.barriers = True
-        if self.arrivals or (self.draft.totals["join"] and deadlocked(self.change, self.path)):
+        if self.arrivals or (self.draft.totals["join"] and deadlocked(self.change, self.path, self.graph)):
             open_step(self.change, self.path, self.scope, self.arrivals)
             return
         self.draft.put_scope(self.path, self.scope)
@@ -301,3 +341,11 @@ class Barrier:
         if self.path:
             parent, segment = slot(self.path)
             self.draft.put(parent, "rest", segment, RestRecord())
+
+
+def _note(writes: Writes, write: Write) -> None:
+    made = writes.get(write.effect.key)
+    if made is None:
+        writes[write.effect.key] = [write]
+    else:
+        made.append(write)

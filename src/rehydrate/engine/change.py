@@ -5,13 +5,12 @@ It lives for one transition. It decides nothing; the modules of the engine write
 
 from __future__ import annotations
 
-from typing import Any
-
 from rehydrate.graph.definition import Definition
 from rehydrate.ids import ABOVE_ROOT, parent_of, scope_of, slot
 from rehydrate.model.events import Event
 
 from .commands import Command, Commit, Publish
+from .plan import Plan
 from .run import Draft, OwnDelta, Run
 
 
@@ -29,7 +28,7 @@ class Change:
         #: True once something happened that must be saved at once.
         self.barriers = False
         #: What was read out of the superstep of a scope; forgotten where one is opened or closed.
-        self.plans: dict[str, Any] = {}  # of `Plan`, whose module stands above this one
+        self.plans: dict[str, Plan] = {}
         self._graphs: dict[str, Definition] = {}
         self._allowance = 0
 

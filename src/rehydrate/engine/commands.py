@@ -11,8 +11,8 @@ import msgspec
 
 from rehydrate.model.checkpoint import Status
 from rehydrate.model.events import Event
-from rehydrate.model.records import Delivery, Payload, StateRecord
-from rehydrate.model.sealed import Sealed
+from rehydrate.model.records import Delivery, StateRecord
+from rehydrate.model.sealed import Payload, Sealed
 
 
 class Commit(msgspec.Struct, frozen=True, gc=False):
@@ -28,7 +28,8 @@ class Publish(msgspec.Struct, frozen=True, gc=False):
 class StartInvocation(msgspec.Struct, frozen=True, gc=False):
     """Let an executor handle a message: `payloads` are the message, or an answer and the request's data.
 
-    `alone`: it is the only one for its executor in this superstep.
+    `alone`: it is the only one of its chain in this superstep. `before`: the activation that was handled before it in
+    its chain, 0 for none.
     """
 
     path: str
@@ -36,6 +37,7 @@ class StartInvocation(msgspec.Struct, frozen=True, gc=False):
     delivery: Delivery
     payloads: tuple[Payload, ...]
     alone: bool = False
+    before: int = 0
 
 
 class RouteAgain(msgspec.Struct, frozen=True, gc=False):

@@ -5,13 +5,18 @@ Open requests stay, and with them the scopes and the held messages that belong t
 
 from __future__ import annotations
 
+from typing import Final
+
 from rehydrate.ids import ancestors, join_slot, slot
 from rehydrate.model.events import WorkDiscarded
 from rehydrate.model.records import StepRecord, Trail
 
 from .change import Change
-from .run import Draft
+from .run import Draft, is_live
 from .steps import all_scopes, drop_scope
+
+#: Kinds of what joins and maps hold.
+HOLDERS: Final = ("join", "map", "gather")
 
 
 def discard(change: Change, answered: frozenset[str], trails: dict[str, list[Trail]]) -> list[str]:
@@ -36,19 +41,19 @@ def discard(change: Change, answered: frozenset[str], trails: dict[str, list[Tra
         change.plans.pop(path, None)
         draft.remove(parent, "rest", segment)
     for path in scopes:
-        if path not in kept and draft.has_scope(path):
-            what += [f"{path}: join {name}" for name in _joined(draft, path)]
+        if path not in kept and is_live(draft, path):
+            what += [f"{path}: {kind} {name}" for kind in HOLDERS for name in _held(draft, path, kind)]
             drop_scope(change, path)
     for path in scopes:
         if path in kept:
-            what += [f"{path}: join {name}".lstrip(": ") for name in _drop_held(change, path, trails.get(path, []))]
+            what += [f"{path}: {held}".lstrip(": ") for held in _drop_held(change, path, trails.get(path, []))]
     if what:
         change.events.append(WorkDiscarded(what=tuple(what)))
-    return [path for path in scopes if path in kept and draft.count(path, "join")]
+    return [path for path in scopes if path in kept and (draft.count(path, "join") or draft.count(path, "map"))]
 
 
-def _joined(draft: Draft, path: str) -> list[str]:
-    return sorted((name for name, _ in draft.items(path, "join")), key=int)
+def _held(draft: Draft, path: str, kind: str) -> list[str]:
+    return sorted((name for name, _ in draft.items(path, kind)), key=int)
 
 
 def _name(change: Change, path: str) -> list[str]:
@@ -64,17 +69,27 @@ def _name(change: Change, path: str) -> list[str]:
 
 
 def _drop_held(change: Change, path: str, answered: list[Trail]) -> list[str]:
-    """Drop what joins hold of trails without an open request (or an answer of this call) in or below the scope."""
+    """Drop what joins and maps hold of trails without an open request (or an answer of this call) in or below the
+    scope."""
     draft = change.draft
     alive = list(answered)
     alive += [record.trail for _, record in draft.items(path, "request")]
     for segment, record in draft.items(path, "scope"):
-        if draft.has_scope(join_slot(path, segment)):
+        if is_live(draft, join_slot(path, segment)):
             alive.append(record.trail)
     dropped: list[str] = []
-    for name in _joined(draft, path):
+    for name in _held(draft, path, "join"):
         trail = draft.get(path, "join", name).trail
         if not any(other[: len(trail)] == trail for other in alive):
             draft.remove(path, "join", name)
-            dropped.append(name)
+            dropped.append(f"join {name}")
+    maps = {number for trail in alive for number in trail[1::2]}
+    for name in _held(draft, path, "gather"):
+        if draft.get(path, "gather", name).map not in maps:
+            draft.remove(path, "gather", name)
+            dropped.append(f"gather {name}")
+    for name in _held(draft, path, "map"):
+        if int(name) not in maps:
+            draft.remove(path, "map", name)
+            dropped.append(f"map {name}")
     return dropped

@@ -12,6 +12,7 @@ from rehydrate.model.records import (
     ScopeRecord,
     StateRecord,
     StepRecord,
+    Trail,
     TurnRecord,
 )
 
@@ -81,6 +82,23 @@ def _check_scope(run: Run, path: str) -> list[str]:
     if path and run.get(parent, "rest", segment) is not None and step is not None:
         found.append(f"I10: a scope with a superstep is not at rest ({where})")
     found += _check_state(run, path, where)
+    found += _check_maps(run, path, step, where)
+    return found
+
+
+def _check_maps(run: Run, path: str, step: StepRecord | None, where: str) -> list[str]:
+    """Whatever belongs to an item of a map says so by the map's number, at every second place of its trail."""
+    maps = run.table(path, "map")
+    trails: list[Trail] = [delivery.trail for delivery in step.deliveries] if step is not None else []
+    for kind in ("request", "scope", "join", "map", "gather", "inbox"):
+        trails += [record.trail for record in run.table(path, kind).values()]
+    numbers = {number for trail in trails for number in trail[1::2]}
+    found = [f"I17: an item of a map belongs to an open one ({where}: {n})" for n in numbers if str(n) not in maps]
+    found += [
+        f"I18: what a map has gathered came on behalf of its items ({where}: {name!r})"
+        for name, record in run.table(path, "gather").items()
+        if record.map not in record.trail[1::2]
+    ]
     return found
 
 
@@ -112,7 +130,7 @@ def _check_state(run: Run, path: str, where: str) -> list[str]:
         if state.value is None and state.count != counts.pop(key, 0):
             found.append(f"I14: a list in state has all its parts ({where}: {key!r})")
     found += [f"I15: a part belongs to a list in state ({where}: {key!r})" for key in counts]
-    numbers = [record.number for record in run.table(path, "join").values()]
+    numbers = [record.number for kind in ("join", "gather") for record in run.table(path, kind).values()]
     if len(numbers) != len(set(numbers)):
-        found.append(f"I16: messages that joins hold are numbered apart ({where})")
+        found.append(f"I16: messages that joins and maps hold are numbered apart ({where})")
     return found

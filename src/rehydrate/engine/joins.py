@@ -6,23 +6,21 @@ where messages come from or what they hold.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Mapping, Set
 from typing import Final, TypeAlias
 
 from rehydrate.graph.definition import Definition, Join
-from rehydrate.ids import scope_of
 from rehydrate.model.effects import Failure
-from rehydrate.model.records import FailureRecord, JoinRecord, RequestRecord, Trail
+from rehydrate.model.records import FailureRecord, JoinRecord, Trail
 from rehydrate.model.sealed import Listed
 
 from .change import Change
+from .standing import Standing, open_maps, standing_in
 from .steps import Arrival
 
 #: The held messages of one join and trail: names of the records by source, oldest first.
 Queues: TypeAlias = dict[str, list[str]]
 Group: TypeAlias = tuple[str, Trail]
-#: Something that may still send: the executor it stands at, and its trail.
-Standing: TypeAlias = tuple[str, Trail]
 _NOWHERE: Final[frozenset[str]] = frozenset()
 
 
@@ -43,7 +41,8 @@ def fire_joins(change: Change, path: str, graph: Definition, arrivals: list[Arri
     half = {group: queues for group, queues in groups.items() if any(queues.values())}
     if not half:
         return
-    standing, waiting = _by_trail(_standing(change, path, arrivals)), _by_trail(half)
+    standing = _by_trail([*standing_in(change, path, arrivals), *open_maps(change, path)])
+    waiting = _by_trail(half)
     late: list[tuple[Group, list[str]]] = []
     for group, queues in half.items():
         join, trail = group
@@ -75,16 +74,6 @@ def _hand_over(
             change.draft.remove(path, "join", name)
 
 
-def _standing(change: Change, path: str, arrivals: list[Arrival]) -> list[Standing]:
-    found: list[Standing] = [(arrival.executor, arrival.trail) for arrival in arrivals]
-    for _, record in change.draft.items(path, "request"):
-        request: RequestRecord = record
-        found.append((request.executor, request.trail))
-    for segment, record in change.draft.items(path, "scope"):
-        found.append((scope_of(segment)[0], record.trail))
-    return found
-
-
 def _by_trail(standing: Iterable[Standing]) -> dict[Trail, set[str]]:
     """Return the executors at which something of a trail, or of one that extends it, stands."""
     found: dict[Trail, set[str]] = {}
@@ -99,17 +88,37 @@ def _can_grow(join: Join, queues: Queues, here: Set[str]) -> bool:
     return any(not queues.get(source) and not join.upstream[source].isdisjoint(here) for source in join.sources)
 
 
-def deadlocked(change: Change, path: str) -> bool:
-    """Put a failure where half-filled joins are all that is left of a scope; they wait for each other."""
+def deadlocked(change: Change, path: str, graph: Definition) -> bool:
+    """Put a failure where nothing moves in a scope and half-filled joins wait for nothing but each other."""
     draft = change.draft
-    held: list[JoinRecord] = [record for _, record in draft.items(path, "join")]
-    if not held or draft.count(path, "request") or draft.count(path, "scope"):
+    held: dict[str, JoinRecord] = dict(draft.items(path, "join"))
+    if not held:
         return False
-    joins = sorted({record.join for record in held})
+    half = _groups(graph, held)
+    joins = sorted({join for join, _ in _hopeless(graph, half, standing_in(change, path, ()))})
+    if not joins:
+        return False
     text = f"joins {', '.join(map(repr, joins))} wait for each other"
     failure = Failure("deadlock", "JoinDeadlockError", text, facts=tuple(joins))
     draft.put(path, "failure", joins[0], FailureRecord(failure, joins[0]))
     return True
+
+
+def _hopeless(graph: Definition, half: Mapping[Group, Queues], standing: list[Standing]) -> list[Group]:
+    """Return the half-filled joins that nothing can fill: neither what stands in the scope nor a join that it fills."""
+    alive: list[Group] = []
+    rest = list(half)
+    while True:
+        here = _by_trail([*standing, *alive])
+        found = [
+            (join, trail)
+            for join, trail in rest
+            if _can_grow(graph.joins[join], half[join, trail], here.get(trail, _NOWHERE))
+        ]
+        if not found:
+            return rest
+        alive += found
+        rest = [group for group in rest if group not in found]
 
 
 def end_deadlock(change: Change, path: str) -> None:

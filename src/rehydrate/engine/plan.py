@@ -6,41 +6,71 @@ A plan is derived and may be thrown away at any time; nothing here changes a rec
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, TypeAlias
 
 from rehydrate.graph.definition import Definition
 from rehydrate.ids import slot
-from rehydrate.model.records import Delivery, Payload, StepRecord
+from rehydrate.model.records import Delivery, StepRecord, Trail
+from rehydrate.model.sealed import Payload
 
-from .change import Change
+if TYPE_CHECKING:
+    from .change import Change
+
+#: What is handled one after the other: an executor, and of a map the item as well (else the trail is empty).
+ChainKey: TypeAlias = tuple[str, Trail]
+
+
+def chain_key(delivery: Delivery) -> ChainKey:
+    """Return the chain that a delivery is part of. Within a scope only items of maps have trails of several numbers."""
+    return delivery.executor, delivery.trail if len(delivery.trail) > 1 else ()
 
 
 class Plan:
-    """The deliveries of one superstep by executor, in the order in which each executor handles them."""
+    """The deliveries of one superstep by chain, in the order in which each executor handles them."""
 
-    __slots__ = ("chains", "invocations", "scopes", "step")
+    __slots__ = ("_by_activation", "chains", "invocations", "scopes", "step")
 
     def __init__(self, step: StepRecord, children: Mapping[str, Definition]) -> None:
         self.step = step
-        self.chains: dict[str, list[Delivery]] = {}
+        self.chains: dict[ChainKey, list[Delivery]] = {}
         self.scopes: list[Delivery] = []
+        #: The chains of items of maps; an activation says nothing of them.
+        self._by_activation: dict[tuple[str, int], list[Delivery]] = {}
         for delivery in step.deliveries:
             if delivery.executor in children:
                 self.scopes.append(delivery)
                 continue
-            chain = self.chains.get(delivery.executor)
+            trail = delivery.trail
+            key = (delivery.executor, trail if len(trail) > 1 else ())  # as in `chain_key`, without a call for each
+            chain = self.chains.get(key)
             if chain is None:
-                self.chains[delivery.executor] = [delivery]
+                chain = self.chains[key] = [delivery]
             else:
                 chain.append(delivery)
+            if key[1]:
+                self._by_activation[delivery.executor, delivery.activation] = chain
         self.invocations = len(step.deliveries) - len(self.scopes)
 
-    def find(self, executor: str, activation: int) -> Delivery | None:
-        """Return a delivery to an executor that is not a sub-workflow; its activations follow each other."""
-        chain = self.chains.get(executor)
-        if not chain:
+    def from_here(self, executor: str, activation: int) -> list[Delivery]:
+        """Return an invocation and what follows it in its chain; nothing where it is not part of this superstep."""
+        chain = self.chains.get((executor, ()), [])
+        index = activation - chain[0].activation if chain else -1
+        if 0 <= index < len(chain):
+            return chain[index:]
+        chain = self._by_activation.get((executor, activation), [])
+        return [delivery for delivery in chain if delivery.activation >= activation]
+
+    def after(self, executor: str, activation: int) -> Delivery | None:
+        """Return what follows an invocation in its chain."""
+        chain = self.chains.get((executor, ()))
+        if chain:
+            index = activation + 1 - chain[0].activation
+            if 0 < index <= len(chain):
+                return chain[index] if index < len(chain) else None
+        chain = self._by_activation.get((executor, activation))
+        if chain is None or len(chain) == 1:
             return None
-        index = activation - chain[0].activation
-        return chain[index] if 0 <= index < len(chain) else None
+        return next((delivery for delivery in chain if delivery.activation > activation), None)
 
     def payloads(self, delivery: Delivery) -> tuple[Payload, ...]:
         """Return what the handler gets: the message, or an answer and the request's data."""
@@ -71,3 +101,9 @@ def plan_of(change: Change, path: str) -> Plan | None:
 def invocation_name(executor: str, activation: int) -> str:
     """Return the name of an invocation's records in its scope."""
     return f"{executor}#{activation}"
+
+
+def step_key(path: str) -> tuple[str, str, str]:
+    """Return the key of a scope's unfinished superstep."""
+    parent, segment = slot(path)
+    return parent, "step", segment

@@ -9,14 +9,14 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from rehydrate.graph.definition import Definition
-from rehydrate.ids import join_slot, order_key, outer_id, scope_of, slot
+from rehydrate.ids import join_slot, order_key, outer_id, scope_of
 from rehydrate.model.checkpoint import Status
 from rehydrate.model.effects import Failure
 from rehydrate.model.events import RequestOpened
 from rehydrate.model.records import FailureRecord, OutputRecord, RequestRecord, StepRecord
 
 from .change import Change
-from .plan import Plan, invocation_name, plan_of
+from .plan import Plan, invocation_name, plan_of, step_key
 from .run import Draft, Run, birth_of, known_name
 
 
@@ -83,19 +83,14 @@ def outputs(run: Run) -> list[OutputRecord]:
 
 def unfinished_scopes(run: Run) -> list[str]:
     """Return the scopes that have an unfinished superstep."""
-    return [path for path in scopes(run) if run.get(*_step_key(path)) is not None]
-
-
-def _step_key(path: str) -> tuple[str, str, str]:
-    parent, segment = slot(path)
-    return parent, "step", segment
+    return [path for path in scopes(run) if run.get(*step_key(path)) is not None]
 
 
 def next_executors(run: Run) -> list[str]:
     """Return the executors with unfinished invocations, with their paths."""
     found: set[str] = set()
     for path in unfinished_scopes(run):
-        step: StepRecord = run.get(*_step_key(path))
+        step: StepRecord = run.get(*step_key(path))
         done = run.table(path, "done")
         started = {scope_of(segment) for segment in run.table(path, "scope")}
         for delivery in step.deliveries:
@@ -148,9 +143,9 @@ def busy(change: Change, path: str = "") -> bool:
 
 def _blocked(draft: Draft, plan: Plan, path: str, failure: FailureRecord) -> int:
     """Return how many invocations a failure holds up: itself, and what follows it unless only its routing failed."""
-    chain = plan.chains.get(failure.executor, ())
-    if not chain or not failure.activation:
+    if not failure.activation:
         return 0
+    held = plan.from_here(failure.executor, failure.activation)
     if draft.get(path, "unrouted", invocation_name(failure.executor, failure.activation)) is not None:
-        return 1
-    return chain[-1].activation - failure.activation + 1
+        return min(1, len(held))
+    return len(held)

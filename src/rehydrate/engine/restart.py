@@ -33,8 +33,7 @@ def restart(change: Change, unfinished: list[str], arrived: TurnArrived) -> None
             _lift_limit(change, path, plan)
             continue
         _clear_failures(change, path)
-        for chain in plan.chains.values():
-            _restart_chain(change, path, plan, chain, progress if arrived.interrupted else None)
+        _restart_chains(change, path, plan, progress if arrived.interrupted else None)
 
 
 def _clear_failures(change: Change, path: str) -> None:
@@ -67,23 +66,46 @@ def _progress(change: Change, unfinished: list[str]) -> str:
     return f"{supersteps} {finished}"
 
 
-def _restart_chain(change: Change, path: str, plan: Plan, chain: list[Delivery], lost_at: str | None) -> None:
+def _restart_chains(change: Change, path: str, plan: Plan, lost_at: str | None) -> None:
+    """Start what is left of every chain. Of the items of a map only so many could run as `max_concurrency` lets at
+    once: no attempt of the others was lost."""
+    items: dict[str, int] = {}
+    most = change.graph.max_concurrency
+    for (executor, trail), chain in plan.chains.items():
+        started = _is_unfinished(change, path, chain)
+        if trail and started:
+            items[executor] = items.get(executor, 0) + 1
+        if trail and most is not None and items.get(executor, 0) > most:
+            _restart_chain(change, path, plan, chain, None, waited=True)
+        else:
+            _restart_chain(change, path, plan, chain, lost_at)
+
+
+def _is_unfinished(change: Change, path: str, chain: list[Delivery]) -> bool:
+    last = invocation_name(chain[-1].executor, chain[-1].activation)
+    return all(change.draft.get(path, kind, last) is None for kind in ("done", "unrouted"))
+
+
+def _restart_chain(
+    change: Change, path: str, plan: Plan, chain: list[Delivery], lost_at: str | None, *, waited: bool = False
+) -> None:
     """Start the first unfinished invocation of a chain, and ask conditions again that raised.
 
-    `lost_at`: its attempt ended with its process, when the run was so far.
+    `lost_at`: its attempt ended with its process, when the run was so far. `waited`: there was no attempt.
     """
     draft = change.draft
     superstep = plan.step.superstep
+    before = 0
     for delivery in chain:
         name = invocation_name(delivery.executor, delivery.activation)
-        if draft.get(path, "done", name) is not None:
-            continue
         if draft.get(path, "unrouted", name) is not None:
             change.then.append(RouteAgain(path, superstep, delivery))
-            continue
-        if _count_attempt(change, path, delivery, lost_at):
-            change.then.append(StartInvocation(path, superstep, delivery, plan.payloads(delivery)))
-        return
+        elif draft.get(path, "done", name) is None:
+            if waited or _count_attempt(change, path, delivery, lost_at):
+                payloads = plan.payloads(delivery)
+                change.then.append(StartInvocation(path, superstep, delivery, payloads, before=before))
+            return
+        before = delivery.activation
 
 
 def _count_attempt(change: Change, path: str, delivery: Delivery, lost_at: str | None) -> bool:

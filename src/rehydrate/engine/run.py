@@ -23,7 +23,7 @@ OwnDelta: TypeAlias = dict[Place, dict[str, Record | None]]
 AnyRecord: TypeAlias = Any
 _EMPTY: Final[Mapping[str, Record]] = MappingProxyType({})
 #: Kinds of which a run keeps the total over all scopes.
-COUNTED: Final = frozenset({"failure", "limit", "request", "attempt", "unrouted", "join", "inbox", "alias"})
+COUNTED: Final = frozenset({"failure", "limit", "request", "attempt", "unrouted", "join", "map", "inbox", "alias"})
 
 
 class Run:
@@ -179,11 +179,6 @@ class Draft:
         parent, segment = slot(path)
         return self.get(parent, "scope", segment)
 
-    def has_scope(self, path: str) -> bool:
-        """Tell whether a scope is live."""
-        parent, segment = slot(path)
-        return self.get(parent, "scope", segment) is not None
-
     def put_scope(self, path: str, record: ScopeRecord) -> None:
         """Write the record of a scope."""
         parent, segment = slot(path)
@@ -214,6 +209,12 @@ def merged_delta(first: OwnDelta, second: OwnDelta) -> OwnDelta:
         else:
             mine.update(changed)
     return first
+
+
+def is_live(draft: Draft, path: str) -> bool:
+    """Tell whether there is a scope at a path."""
+    parent, segment = slot(path)
+    return draft.get(parent, "scope", segment) is not None
 
 
 def delta_of(records: Mapping[Key, Record | None]) -> Delta:

@@ -16,6 +16,7 @@ from rehydrate.model.sealed import Items, Sealed
 
 from .change import Change
 from .commands import Contribution
+from .plan import ChainKey
 from .run import Draft
 
 #: So many small parts are merged into one.
@@ -26,11 +27,16 @@ _SEPARATOR: Final = "\x1f"
 
 
 class Write(msgspec.Struct, frozen=True, gc=False):
-    """One write, and the invocation that made it."""
+    """One write, and the invocation that made it; each item of a map writes as an executor of its own."""
 
-    executor: str
+    chain: ChainKey
     activation: int
     effect: SetState | UpdateState
+
+    @property
+    def executor(self) -> str:
+        """The executor that wrote."""
+        return self.chain[0]
 
 
 class Conflict(msgspec.Struct, frozen=True, gc=False):
@@ -50,9 +56,9 @@ def find_conflict(graph: Definition, writes: Writes) -> Conflict | None:
         if len(made) == 1:
             continue
         first = made[0]
-        if all(write.executor == first.executor for write in made):
+        if all(write.chain == first.chain for write in made):
             continue
-        last_of = {write.executor: write for write in made}
+        last_of = {write.chain: write for write in made}
         last = list(last_of.values())
         if key not in graph.reducers:
             other = next((w for w in last[1:] if w.effect != last[0].effect), None)
@@ -61,7 +67,7 @@ def find_conflict(graph: Definition, writes: Writes) -> Conflict | None:
             continue
         setter = next((w for w in made if isinstance(w.effect, SetState)), None)
         if setter is not None:
-            other = next(w for w in made if w.executor != setter.executor)
+            other = next(w for w in made if w.chain != setter.chain)
             return Conflict(key, setter, other) if setter is made[0] else Conflict(key, other, setter)
     return None
 

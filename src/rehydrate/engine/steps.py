@@ -29,8 +29,8 @@ from .plan import Plan
 
 #: Kinds that stand in a scope itself; its own scope, step and rest records stand in its parent.
 INSIDE: Final = (
-    "counter", "done", "unrouted", "failure", "attempt", "request", "join", "outbox", "inbox", "instance", "state",
-    "part", "limit", "alias",
+    "counter", "done", "unrouted", "failure", "attempt", "request", "join", "map", "gather", "outbox", "inbox",
+    "instance", "state", "part", "limit", "alias",
 )  # fmt: skip
 
 
@@ -67,7 +67,14 @@ def open_step(change: Change, path: str, scope: ScopeRecord, arrivals: list[Arri
         "scope",
         segment,
         ScopeRecord(
-            scope.trail, scope.inputs, number, allowance, used if held else used + 1, scope.outbox, scope.joined
+            scope.trail,
+            scope.inputs,
+            number,
+            allowance,
+            used if held else used + 1,
+            scope.outbox,
+            scope.joined,
+            scope.maps,
         ),
     )
     change.barriers = True

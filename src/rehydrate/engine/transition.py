@@ -109,9 +109,10 @@ def _finished(change: Change, item: InvocationFinished) -> None:
         draft.put(item.path, "done", name, record)
     if draft.totals["attempt"]:
         draft.remove(item.path, "attempt", name)
-    following = None if again else plan.find(item.executor, item.activation + 1)
+    following = None if again else plan.after(item.executor, item.activation)
     if following is not None:
-        change.now.append(StartInvocation(item.path, plan.step.superstep, following, plan.payloads(following)))
+        payloads = plan.payloads(following)
+        change.now.append(StartInvocation(item.path, plan.step.superstep, following, payloads, before=item.activation))
 
 
 def _broken(change: Change, item: InvocationBroken) -> None:

@@ -60,7 +60,8 @@ def begin_turn(change: Change, arrived: TurnArrived) -> None:
     if arrived.dropped:
         change.events.append(WorkDiscarded(what=arrived.dropped))
     if arrived.freed:
-        woken += _freed(change, {path for path in arrived.freed if draft.has_scope(path)})
+        live = {path for path in arrived.freed if draft.get(slot(path)[0], "scope", slot(path)[1]) is not None}
+        woken += _freed(change, live)
     unfinished = stepping_scopes(change)
     woken += _settle_pending(change, arrived)
     if arrived.message is not None:
@@ -144,7 +145,7 @@ def _freed(change: Change, paths: set[str]) -> list[str]:
     draft = change.draft
     found: set[str] = set()
     for path in paths:
-        if draft.count(path, "join"):
+        if draft.count(path, "join") or draft.count(path, "map"):
             found.add(path)
         if path:
             parent, segment = slot(path)

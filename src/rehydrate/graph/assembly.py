@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 
 from rehydrate.graph.annotations import Annotations, UnresolvedError
 from rehydrate.graph.definition import Definition, Join, Reducer
-from rehydrate.graph.edges import Edge, EdgeGroup, FanInGroup, FanOutGroup
+from rehydrate.graph.edges import Edge, EdgeGroup, FanInGroup, FanOutGroup, MapGroup
 from rehydrate.graph.graph_spec import GraphSpec, edges_of, kind_of, names_in, with_edges
 from rehydrate.graph.hints import Hint, is_anything, plain, problem_of
 from rehydrate.graph.signature import signature_text
@@ -20,7 +20,7 @@ from rehydrate.graph.sub_workflow import WorkflowExecutor
 from rehydrate.graph.traffic import distinct, stored_by
 
 GroupKey: TypeAlias = tuple[str, str, tuple[str, ...], tuple[str, ...]]
-_KINDS: Final = ("edge", "fan-out", "switch", "selection", "join")
+_KINDS: Final = ("edge", "fan-out", "switch", "selection", "join", "map")
 
 
 def assemble(spec: GraphSpec, type_name: Callable[[type], str]) -> Definition:
@@ -84,6 +84,8 @@ def group_key(group: EdgeGroup) -> GroupKey:
     if isinstance(group, FanInGroup):
         return kind_of(group), edges[0].target, tuple(edge.source for edge in edges), ()
     targets = [edge.target for edge in edges]
+    if isinstance(group, MapGroup):
+        targets.append(group.edge.into or "")
     others = sorted(targets) if isinstance(group, FanOutGroup) else targets
     return kind_of(group), edges[0].source, tuple(others), tuple(name or "" for name in names_in(group))
 

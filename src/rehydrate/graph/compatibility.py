@@ -6,12 +6,14 @@ A declared type is a problem only where it shows that a message cannot be delive
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
+from rehydrate.graph.definition import Definition
 from rehydrate.graph.edges import Edge, FanInGroup
-from rehydrate.graph.exactness import accepts
+from rehydrate.graph.exactness import accepts, covers
 from rehydrate.graph.executor import Executor
 from rehydrate.graph.graph_spec import GraphSpec, edges_of
-from rehydrate.graph.hints import Hint, describe
+from rehydrate.graph.hints import Hint, describe, is_anything, members, shape
 from rehydrate.graph.sub_workflow import WorkflowExecutor
 from rehydrate.graph.traffic import sends, takes
 
@@ -26,7 +28,12 @@ def type_problems(spec: GraphSpec) -> list[str]:
         found += _with_edges(spec, executor, edges) if edges else _without_edges(executor)
     for group in spec.groups:
         if isinstance(group, FanInGroup):
-            found += _join(spec, group)
+            found += _one_list(spec, "fan-in into", edges_of(group))
+    ends: dict[str, list[Edge]] = {}
+    for edge in (edge for edges in spec.leaving.values() for edge in edges if edge.gathers):
+        ends.setdefault(edge.target, []).append(edge)
+    for edges in ends.values():
+        found += _one_list(spec, "map into", edges)
     return found
 
 
@@ -51,10 +58,13 @@ def _with_edges(spec: GraphSpec, executor: Executor, edges: Sequence[Edge]) -> I
         return
     useless = [edge for edge in edges if not any(_taken(spec, edge, hint) for hint in sent)]
     for edge in useless:
-        wanted = "a list of " if edge.fan_in else ""
+        wanted = "a list of " if edge.fan_in or edge.gathers else ""
+        kind = "map" if edge.into is not None else "edge"
+        sends_it = f"{edge.source!r} sends {wanted}{_listed(sent)}"
         yield (
-            f"edge {edge.source!r} -> {edge.target!r}: {edge.source!r} sends {wanted}{_listed(sent)}, {edge.target!r}"
-            f" takes {_listed(takes(spec.by_id[edge.target]))}; change one of them or remove the edge"
+            f"{kind} {edge.source!r} -> {edge.target!r}: {sends_it}, {edge.target!r} takes"
+            f" {'items of ' if kind == 'map' else ''}{_listed(takes(spec.by_id[edge.target]))}; change one of them or"
+            " remove the edge"
         )
     if len(useless) == len(edges):
         return
@@ -68,12 +78,27 @@ def _with_edges(spec: GraphSpec, executor: Executor, edges: Sequence[Edge]) -> I
 
 
 def _taken(spec: GraphSpec, edge: Edge, hint: Hint) -> bool:
-    delivered = list[hint] if edge.fan_in else hint
-    return any(accepts(taken, delivered) for taken in takes(spec.by_id[edge.target]))
+    if edge.into is not None:
+        delivered = _elements(hint)
+    else:
+        delivered = [list[hint] if edge.fan_in or edge.gathers else hint]
+    return any(accepts(taken, each) for taken in takes(spec.by_id[edge.target]) for each in delivered)
 
 
-def _join(spec: GraphSpec, group: FanInGroup) -> Iterator[str]:
-    edges = edges_of(group)
+def _elements(hint: Hint) -> list[Hint]:
+    """Return the types of the items of lists that a hint allows; none where it allows no list."""
+    found: list[Hint] = []
+    for member in members(hint):
+        form = shape(member)
+        if is_anything(member) or (form is not None and form.origin is list and not form.arguments):
+            found.append(Any)
+        elif form is not None and form.origin is list and form.arguments:
+            found.append(form.arguments[0])
+    return found
+
+
+def _one_list(spec: GraphSpec, kind: str, edges: Sequence[Edge]) -> Iterator[str]:
+    """What hands over one list needs a handler that takes a list of everything that can be in it."""
     target = spec.by_id[edges[0].target]
     sources = [spec.by_id[edge.source] for edge in edges]
     if not all(map(_is_sound, [target, *sources])):
@@ -81,7 +106,7 @@ def _join(spec: GraphSpec, group: FanInGroup) -> Iterator[str]:
     sent = [hint for edge in edges for hint in sends(spec.by_id[edge.source], onward=True) if _taken(spec, edge, hint)]
     if sent and not any(all(accepts(taken, list[hint]) for hint in sent) for taken in takes(target)):
         yield (
-            f"fan-in into {target.id!r}: one handler has to take a list of {_listed(sent)}; it has handlers for"
+            f"{kind} {target.id!r}: one handler has to take a list of {_listed(sent)}; it has handlers for"
             f" {_listed(takes(target))}"
         )
 
@@ -94,3 +119,12 @@ def _remedy(executor: Executor) -> str:
 
 def _listed(hints: Sequence[Hint]) -> str:
     return " | ".join(sorted({describe(hint) for hint in hints}))
+
+
+def listed_for_certain(graph: Definition, edge: Edge) -> bool:
+    """Tell whether a join or an end of a map takes lists of everything that the source says it sends."""
+    if not (edge.fan_in or edge.gathers):
+        return False
+    taken = takes(graph.executors[edge.target])
+    sent = sends(graph.executors[edge.source], onward=True)
+    return all(any(covers(wide, list[hint]) for wide in taken) for hint in sent)

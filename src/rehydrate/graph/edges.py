@@ -20,7 +20,8 @@ ForwardWhen: TypeAlias = Literal["rest", "finished"]
 class Edge:
     """One way from a source to a target; `index` numbers it in its graph, whatever the order of building.
 
-    `fan_in`: the target is a join that gets it. `forward_when` matters where the source is a sub-workflow.
+    `fan_in`: the target is a join that gets it. `forward_when` matters where the source is a sub-workflow. `into`: it
+    takes lists apart, and this executor gets what comes of the items. `gathers`: it leads there.
     """
 
     index: int
@@ -28,6 +29,8 @@ class Edge:
     target: str
     fan_in: bool = False
     forward_when: ForwardWhen = "rest"
+    into: str | None = None
+    gathers: bool = False
 
 
 @dataclass(frozen=True)
@@ -71,4 +74,11 @@ class FanInGroup:
     edges: tuple[Edge, ...]
 
 
-EdgeGroup: TypeAlias = DirectGroup | FanOutGroup | SwitchGroup | MultiSelectionGroup | FanInGroup
+@dataclass(frozen=True)
+class MapGroup:
+    """Takes a list apart: the target gets each item, and the edge's `into` one list of what came of them."""
+
+    edge: Edge
+
+
+EdgeGroup: TypeAlias = DirectGroup | FanOutGroup | SwitchGroup | MultiSelectionGroup | FanInGroup | MapGroup

@@ -17,6 +17,7 @@ from rehydrate.graph.edges import (
     EdgeGroup,
     FanInGroup,
     FanOutGroup,
+    MapGroup,
     MultiSelectionGroup,
     SwitchGroup,
 )
@@ -66,7 +67,7 @@ def unnumbered(source: str, target: str, *, fan_in: bool = False) -> Edge:
 
 def edges_of(group: EdgeGroup) -> tuple[Edge, ...]:
     """Return the edges of a group."""
-    return (group.edge,) if isinstance(group, DirectGroup) else group.edges
+    return (group.edge,) if isinstance(group, DirectGroup | MapGroup) else group.edges
 
 
 def kind_of(group: EdgeGroup) -> str:
@@ -82,6 +83,8 @@ def kind_of(group: EdgeGroup) -> str:
             return "selection"
         case FanInGroup():
             return "join"
+        case MapGroup():
+            return "map"
         case _:
             assert_never(group)
 
@@ -93,7 +96,7 @@ def names_in(group: EdgeGroup) -> tuple[str | None, ...]:
             return (group.name,)
         case SwitchGroup():
             return (*group.names, *(None for _ in group.cases[len(group.names) :]))
-        case FanOutGroup() | FanInGroup():
+        case FanOutGroup() | FanInGroup() | MapGroup():
             return ()
         case _:
             assert_never(group)
@@ -112,5 +115,7 @@ def with_edges(group: EdgeGroup, edges: tuple[Edge, ...]) -> EdgeGroup:
             return MultiSelectionGroup(edges, group.selection, group.name)
         case FanInGroup():
             return FanInGroup(edges)
+        case MapGroup():
+            return MapGroup(edges[0])
         case _:
             assert_never(group)

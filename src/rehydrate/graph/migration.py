@@ -26,7 +26,7 @@ class PlainObject:
 
 @dataclass(frozen=True)
 class PlainMessage:
-    """A message that waits in a scope: for an executor or, held by a join, for the rest of its list.
+    """A message that waits in a scope: for an executor or, held by a join or the end of a map, for others.
 
     `source` is known of what a join holds. A list that a join has handed over is a list.
     """

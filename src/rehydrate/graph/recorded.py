@@ -7,7 +7,7 @@ understood. It knows no classes and no code.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from rehydrate.graph.assembly import numbered_groups, order_from
@@ -17,10 +17,12 @@ from rehydrate.graph.edges import (
     EdgeGroup,
     FanInGroup,
     FanOutGroup,
+    MapGroup,
     MultiSelectionGroup,
     SwitchGroup,
 )
 from rehydrate.graph.graph_spec import edges_of, unnumbered
+from rehydrate.graph.maps import with_ends
 
 _ESCAPED: Final = re.compile(r"\\x([0-9a-f]{2})")
 
@@ -30,7 +32,11 @@ class RecordedEdge(NamedTuple):
 
     source: str
     target: str
-    fan_in: bool
+    fan_in: bool = False
+    #: Of a map edge, the end of the map.
+    into: str | None = None
+    #: It leads from what works for a map's items to the map's end.
+    gathers: bool = False
 
 
 @dataclass
@@ -51,6 +57,11 @@ class RecordedGraph:
     def forwards(self, executor: str) -> bool:
         """Tell whether an executor has outgoing edges: what a sub-workflow there yields becomes messages."""
         return any(edge.source == executor for edge in self.edges)
+
+
+def recorded_edge(edge: Edge) -> RecordedEdge:
+    """Return an edge of a definition as records mean it."""
+    return RecordedEdge(edge.source, edge.target, edge.fan_in, edge.into, edge.gathers)
 
 
 def recorded_graph(text: str) -> RecordedGraph:
@@ -92,7 +103,7 @@ def _level(lines: list[str]) -> RecordedGraph:
     if not facts:
         raise ValueError("a signature does not name its workflow")
     start = _told(facts["start"])
-    groups = _groups(edges)
+    groups = with_ends(_groups(edges))
     known = set(kinds)
     leaving: dict[str, list[Edge]] = {}
     for group in groups:
@@ -107,7 +118,7 @@ def _level(lines: list[str]) -> RecordedGraph:
         start=start,
         kinds=kinds,
         children={},
-        edges=[RecordedEdge(edge.source, edge.target, edge.fan_in) for edge in numbered],
+        edges=[recorded_edge(edge) for edge in numbered],
         lines=frozenset(lines),
     )
 
@@ -128,6 +139,10 @@ def _groups(edges: list[tuple[str, str, dict[str, str]]]) -> list[EdgeGroup]:
         kind = told["kind"]
         if kind == "edge":
             groups.append(DirectGroup(unnumbered(source, target), None, _name(told)))
+            continue
+        if kind == "map":
+            edge = replace(unnumbered(source, target), into=_told(told["into"]))
+            groups.append(MapGroup(edge))
             continue
         one = target if kind == "join" else source
         place = told.get("case", told.get("place", "0"))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from rehydrate.graph.definition import Definition
-from rehydrate.graph.edges import DirectGroup, EdgeGroup, FanInGroup, FanOutGroup, MultiSelectionGroup
+from rehydrate.graph.edges import DirectGroup, EdgeGroup, FanInGroup, FanOutGroup, MapGroup, MultiSelectionGroup
 from rehydrate.graph.executor import Executor, FunctionExecutor
 from rehydrate.graph.graph_spec import edges_of, kind_of, names_in
 from rehydrate.graph.hints import Hint, describe
@@ -113,6 +113,8 @@ def _edge_facts(group: EdgeGroup, number: int, place: int) -> Iterator[str]:
             yield f"condition name {_shown(group.name) if group.name else '(none)'}"
     elif isinstance(group, FanOutGroup):
         yield f"group {number}"
+    elif isinstance(group, MapGroup):
+        yield f"into {_shown(group.edge.into or '')}"
     elif isinstance(group, MultiSelectionGroup):
         yield f"group {number}; place {place}"
         if group.name:

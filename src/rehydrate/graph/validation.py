@@ -14,12 +14,21 @@ from rehydrate.errors import IdError
 from rehydrate.graph.assembly import canonical_order, group_key
 from rehydrate.graph.compatibility import type_problems
 from rehydrate.graph.definition import Definition
-from rehydrate.graph.edges import DirectGroup, EdgeGroup, FanInGroup, FanOutGroup, MultiSelectionGroup, SwitchGroup
+from rehydrate.graph.edges import (
+    DirectGroup,
+    EdgeGroup,
+    FanInGroup,
+    FanOutGroup,
+    MapGroup,
+    MultiSelectionGroup,
+    SwitchGroup,
+)
 from rehydrate.graph.exactness import ambiguous
 from rehydrate.graph.executor import Executor, overridden_hooks
 from rehydrate.graph.graph_spec import GraphSpec, edges_of
 from rehydrate.graph.handlers import HandlerSpec, ResponseHandlerSpec
 from rehydrate.graph.hints import describe
+from rehydrate.graph.maps import map_problems
 from rehydrate.graph.sub_workflow import WorkflowExecutor
 from rehydrate.ids import MAX_DEPTH, check_id, check_key
 
@@ -32,7 +41,7 @@ def problems(spec: GraphSpec) -> list[str]:
     unknown = list(_unknown_ends(spec))
     found += [*unknown, *_edges(spec)]
     if not unknown and spec.start in spec.by_id:
-        found += [*_unreachable(spec), *type_problems(spec)]
+        found += [*_unreachable(spec), *map_problems(spec), *type_problems(spec)]
     return list(dict.fromkeys(found))
 
 
@@ -125,7 +134,7 @@ def _same_pair(one: ResponseHandlerSpec, other: ResponseHandlerSpec) -> bool:
 def _unknown_ends(spec: GraphSpec) -> Iterator[str]:
     for group in spec.groups:
         for edge in edges_of(group):
-            for name in (edge.source, edge.target):
+            for name in filter(None, (edge.source, edge.target, edge.into)):
                 if name not in spec.by_id:
                     yield f"edge {edge.source!r} -> {edge.target!r}: there is no executor {name!r}; add it by object"
 
@@ -142,7 +151,7 @@ def _edges(spec: GraphSpec) -> Iterator[str]:
 
 def _group(group: EdgeGroup) -> Iterator[str]:
     match group:
-        case DirectGroup() | FanOutGroup():
+        case DirectGroup() | FanOutGroup() | MapGroup():
             return
         case SwitchGroup():
             yield from _switch(group)

@@ -10,7 +10,7 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-from .sealed import Items, Sealed
+from .sealed import Items, Payload, Sealed
 
 
 class Route(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
@@ -27,7 +27,7 @@ Routes: TypeAlias = tuple[Route, ...] | None
 class Send(msgspec.Struct, frozen=True, gc=False, tag="s", tag_field="_", array_like=True, forbid_unknown_fields=True):
     """A message to the executors behind the sender's edges."""
 
-    value: Sealed
+    value: Payload
     routes: Routes
     target: str | None = None
 
@@ -37,7 +37,7 @@ class Output(
 ):
     """A value that leaves the workflow; `routes` hold at the level where it becomes a message, empty for none."""
 
-    value: Sealed
+    value: Payload
     routes: Routes = ()
 
 

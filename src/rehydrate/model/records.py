@@ -10,11 +10,9 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from .effects import Effect, Failure, Route
-from .sealed import Items, Listed, Sealed
+from .sealed import Items, Payload, Sealed
 
 Trail: TypeAlias = tuple[int, ...]
-#: One message, or the list that a join hands over.
-Payload: TypeAlias = Sealed | Listed
 DeliveryKind: TypeAlias = Literal["message", "answer", "list"]
 
 #: (scope path, kind, name); run-level records stand at the root, scopes and steps under their parent's path.
@@ -76,7 +74,8 @@ class ReceiptsRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, for
 
 class ScopeRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
     """One running workflow. `trail` is that of the message that started it, in the parent; `inputs` numbers its inputs;
-    `used` counts its supersteps in `allowance`; `outbox` and `joined` number what it yielded and what joins took."""
+    `used` counts its supersteps in `allowance`; `outbox`, `joined` and `maps` number what it yielded, what joins and
+    maps took, and the lists that map edges took apart."""
 
     trail: Trail
     inputs: int = 0
@@ -85,6 +84,7 @@ class ScopeRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid
     used: int = 0
     outbox: int = 0
     joined: int = 0
+    maps: int = 0
 
 
 class Delivery(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
@@ -176,10 +176,29 @@ class JoinRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_
     payload: Sealed
 
 
+class MapRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
+    """A list that a map edge took apart and whose items are not all done; named by its number in the scope.
+
+    `trail` is that of the list; its items carry it with the map's number and their index behind it.
+    """
+
+    into: str
+    trail: Trail
+
+
+class GatherRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
+    """One message that came to the end of a map on behalf of an item; `number` orders what one item sent."""
+
+    map: int
+    trail: Trail
+    number: int
+    payload: Sealed
+
+
 class OutboxRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
     """Something a scope yielded that its parent's barrier has not taken, or not on all its edges."""
 
-    value: Sealed
+    value: Payload
     routes: tuple[Route, ...]
     executor: str
 
@@ -229,8 +248,8 @@ class AliasRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid
 Record: TypeAlias = (
     RunRecord | SignatureRecord | TurnRecord | OutputRecord | ReceiptRecord | ReceiptsRecord | ScopeRecord
     | StepRecord | LimitRecord | RestRecord | CounterRecord | DoneRecord | FailureRecord | AttemptRecord
-    | RequestRecord | JoinRecord | OutboxRecord | InboxRecord | InstanceRecord | StateRecord | PartRecord
-    | AliasRecord
+    | RequestRecord | JoinRecord | MapRecord | GatherRecord | OutboxRecord | InboxRecord | InstanceRecord
+    | StateRecord | PartRecord | AliasRecord
 )  # fmt: skip
 
 #: The class of each kind; what is stored under a kind decodes to exactly this.
@@ -252,6 +271,8 @@ RECORD_TYPES: dict[str, type[Record]] = {
     "attempt": AttemptRecord,
     "request": RequestRecord,
     "join": JoinRecord,
+    "map": MapRecord,
+    "gather": GatherRecord,
     "outbox": OutboxRecord,
     "inbox": InboxRecord,
     "instance": InstanceRecord,

@@ -10,30 +10,27 @@ import asyncio
 from collections.abc import Sequence
 from typing import Literal, TypeAlias, assert_never
 
-from rehydrate.engine.commands import Command, Commit, EndRun, MergeState, Publish, RouteAgain, StartInvocation
-from rehydrate.engine.inputs import Answer, AnswersArrived, CancelAsked, Input, InvocationFinished, TurnArrived
+from rehydrate.engine.commands import Commit, EndRun, MergeState, Publish, RouteAgain, StartInvocation
+from rehydrate.engine.inputs import Answer, AnswersArrived, CancelAsked, Input, TurnArrived
 from rehydrate.engine.run import Delta, OwnDelta, Run, merged_delta
 from rehydrate.engine.transition import Step, transition
 from rehydrate.errors import CaptureError, CommitConflictError, RehydrateError, SaveFailedError, StreamStateError
 from rehydrate.model.checkpoint import Header, Status
 from rehydrate.model.events import Event
-from rehydrate.model.records import DoneRecord
 
-from .causes import failure_of, told
+from .causes import told
+from .claim import Claim
 from .context import Surroundings
 from .crew import Crew
 from .events import Channel
 from .heartbeat import Heartbeat
-from .invocation import route_again
-from .merging import merge_state
+from .orders import Order, Orders
 from .owner import hold, unregister
 from .saver import Ledger, Saver
 
 Durability: TypeAlias = Literal["superstep", "turn", "off"]
 #: How long a finished invocation waits for a commit that takes it along, in seconds.
 TRAILING_SECONDS = 0.05
-#: How long a cancelled run waits for its last commit, in seconds.
-CANCEL_SECONDS = 5.0
 
 
 class Actor:
@@ -56,9 +53,9 @@ class Actor:
         self.channel = channel
         self.each_step = saver is not None and durability == "superstep"
         self.crew = Crew(around, self._arrived, max_concurrency)
+        self._orders = Orders(around, self.crew)
         self.ending: EndRun | None = None
         self.ended = False
-        self.claimed = False
         self.cancelled = False
         #: Number of transitions applied; tells captures of a running turn apart.
         self.applied = 0
@@ -70,15 +67,14 @@ class Actor:
         self._delta: OwnDelta = {}
         self._events: list[Event] = []
         self._unsaved = 0
-        self._later: list[Command] = []
+        self._later: list[Order] = []
         self._urgent = False
         self._committing: asyncio.Task[None] | None = None
         self._waker: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         #: Drives the run, from the claim to the end.
         self.task: asyncio.Task[None] | None = None
-        self._claimant: asyncio.Future[None] | None = None
-        self._given_up = False
+        self._claim: Claim | None = None
         self._savers: list[asyncio.Future[None]] = []
         self._copies: list[asyncio.Future[tuple[Header, Run]]] = []
 
@@ -98,48 +94,34 @@ class Actor:
 
     async def claim(self, arrived: TurnArrived) -> None:
         """Save the turn's input; the run then goes on in a task of its own. Raises what the store raises; then nothing
-        has run.
-
-        Cancelled, it waits for the commit on its way; `claimed` tells what became of it.
-        """
+        has run. Cancelled, it waits for the commit on its way; `claimed` tells what became of it."""
         self._apply(transition(self.graph, self.run, [arrived]))
-        loop = asyncio.get_running_loop()
-        waiter = self._claimant = loop.create_future()
-        self.task = loop.create_task(self._drive(), name=f"rehydrate run {self.ledger.run_id}")
+        self._claim = Claim()
+        name = f"rehydrate run {self.ledger.run_id}"
+        self.task = asyncio.get_running_loop().create_task(self._drive(self._claim), name=name)
         hold(self.task)
         try:
-            await waiter
+            await self._claim.wait(self.task)
         except asyncio.CancelledError:
-            if not self.claimed and not self.task.done():
-                await self._last_wait(loop)
-            if not self.claimed:
-                self._given_up = True  # a claim that is saved later all the same must start nothing
+            if self._claim.given_up:
                 self._release()
             raise
 
-    async def _last_wait(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Wait for a claim on its way whose caller was cancelled, for some seconds at most."""
-        waiter = self._claimant = loop.create_future()
-        await asyncio.wait([waiter], timeout=CANCEL_SECONDS)
-        if waiter.done():
-            waiter.exception()  # nobody else reads it
+    @property
+    def claimed(self) -> bool:
+        """Tell whether the turn's input is saved."""
+        return self._claim is not None and self._claim.saved
 
-    async def _save_claim(self) -> bool:
-        """Save the claim, tell whoever waits for it, and return whether the run goes on."""
+    async def _save_claim(self, claim: Claim) -> bool:
+        """Save the turn's input and return whether the run goes on."""
         try:
             await self._flush()
         except BaseException as error:  # whatever the store did, also where only its answer was lost
-            if self._claimant is not None and not self._claimant.done():
-                self._claimant.set_exception(error)
+            claim.fail(error)
             if not isinstance(error, Exception):
                 raise
             return False
-        if self._given_up:
-            return False
-        self.claimed = True
-        if self._claimant is not None and not self._claimant.done():
-            self._claimant.set_result(None)
-        return True
+        return claim.succeed()
 
     def _release(self) -> None:
         """Drive the run no more."""
@@ -223,10 +205,10 @@ class Actor:
         if self._waker is not None and not self._waker.done():
             self._waker.set_result(None)
 
-    async def _drive(self) -> None:
+    async def _drive(self, claim: Claim) -> None:
         heartbeat: Heartbeat | None = None
         try:
-            if await self._save_claim():
+            if await self._save_claim(claim):
                 heartbeat = Heartbeat(self.saver) if self.saver is not None else None
                 await self._loop()
         finally:
@@ -294,7 +276,7 @@ class Actor:
                         if waits:
                             self._later.append(command)
                         else:
-                            self._obey(command)
+                            self._orders.obey(command, self._arrived)
                     case _:
                         assert_never(command)
         finally:
@@ -307,7 +289,7 @@ class Actor:
         self._urgent = True
         self._wake()
 
-    def _gathered(self) -> tuple[list[Event], list[Command]]:
+    def _gathered(self) -> tuple[list[Event], list[Order]]:
         """Take what waits for a commit: events, and commands."""
         events, self._events = self._events, []
         later, self._later = self._later, []
@@ -338,7 +320,7 @@ class Actor:
         if ending is not None:
             self.ended = True
 
-    def _pass_on(self, events: list[Event], later: list[Command], savers: Sequence[asyncio.Future[None]] = ()) -> None:
+    def _pass_on(self, events: list[Event], later: list[Order], savers: Sequence[asyncio.Future[None]] = ()) -> None:
         """Let out what waited for a commit, now that it is safe."""
         self.channel.publish(events)
         self.crew.forget(events)
@@ -348,7 +330,7 @@ class Actor:
         self._obeying = True
         try:
             for command in later:
-                self._obey(command)
+                self._orders.obey(command, self._arrived)
         finally:
             self._obeying = False
 
@@ -363,29 +345,3 @@ class Actor:
             if isinstance(error, RehydrateError) and saver.lease.claim:
                 raise
             raise SaveFailedError(self.ledger.run_id, told(error)) from error
-
-    def _obey(self, command: Command) -> None:
-        match command:
-            case StartInvocation():
-                self.crew.begin(command)
-            case RouteAgain():
-                self._route(command)
-            case MergeState():
-                merged, cause = merge_state(self.around.codec, self.around.outlets.graph_at(command.path), command)
-                self._arrived(merged, cause)
-            case Commit() | Publish() | EndRun():
-                pass
-            case _:
-                assert_never(command)
-
-    def _route(self, command: RouteAgain) -> None:
-        delivery = command.delivery
-        name = f"{delivery.executor}#{delivery.activation}"
-        done = self.run.get(command.path, "unrouted", name)
-        assert isinstance(done, DoneRecord)  # noqa: S101  (the engine found it there)
-        effects, error = route_again(self.around, command.path, delivery.executor, done)
-        failure = failure_of(error, "routing") if error is not None else None
-        self._arrived(
-            InvocationFinished(command.path, delivery.executor, delivery.activation, effects, done.instance, failure),
-            error,
-        )

@@ -19,10 +19,10 @@ from rehydrate.graph.definition import LIST_REDUCERS, Definition
 from rehydrate.graph.executor import Executor
 from rehydrate.graph.hints import describe, matches
 from rehydrate.ids import check_key, outer_id
-from rehydrate.model.effects import Ask, Effect, Output, Routes, Send, SetState, UpdateState
+from rehydrate.model.effects import Ask, Effect, Output, Route, Routes, Send, SetState, UpdateState
 from rehydrate.model.events import Emitted, Event
 from rehydrate.model.records import AttemptRecord, TurnRecord
-from rehydrate.model.sealed import Items, Sealed
+from rehydrate.model.sealed import Items, Listed, Sealed
 
 from .outlets import Outlet, Outlets
 from .resources import Resources
@@ -154,12 +154,14 @@ class InvocationContext(WorkflowContext[Any, Any]):
             raise self._closed_error("send_message")
         if type(message) not in self.sends:
             self._check_declared(message, self.sends, "send", "sends")
-        routes = self._outlet.check_send(message, target_id, self._where)
-        if routes is None:
-            self.undecided = True
-        sealed = self._seal(message, "a message")
-        self.effects.append(Send(sealed, routes, target_id))
-        self.messages.append(message)
+        whole, apart = self._outlet.check_send(message, target_id, self._where)
+        if whole != ():
+            self.undecided = self.undecided or whole is None
+            self.effects.append(Send(self._seal(message, "a message"), whole, target_id))
+            self.messages.append(message)
+        if apart:
+            self.effects.append(Send(self._seal_apart(message), apart, target_id))
+            self.messages.append(message)
         return DONE
 
     def yield_output(self, value: object) -> Awaitable[None]:
@@ -169,14 +171,17 @@ class InvocationContext(WorkflowContext[Any, Any]):
         if type(value) not in self.yields:
             self._check_declared(value, self.yields, "yield", "yields")
         beyond = self._around.outlets.beyond(self.path)
-        routes: Routes = ()
+        whole: Routes = ()
+        apart: tuple[Route, ...] = ()
         if beyond is not None:
-            routes = beyond.check_send(value, None, self._where, f" (forwarded by {beyond.executor_id!r})")
-            if routes is None:
-                self.undecided = True
-        sealed = self._seal(value, "an output")
-        self.effects.append(Output(sealed, routes))
-        self.messages.append(value)
+            whole, apart = beyond.check_send(value, None, self._where, f" (forwarded by {beyond.executor_id!r})")
+        if whole != () or not apart:
+            self.undecided = self.undecided or whole is None
+            self.effects.append(Output(self._seal(value, "an output"), whole))
+            self.messages.append(value)
+        if apart:
+            self.effects.append(Output(self._seal_apart(value), apart))
+            self.messages.append(value)
         return DONE
 
     def request_info(self, data: object, *, response_type: object) -> Awaitable[None]:
@@ -268,6 +273,11 @@ class InvocationContext(WorkflowContext[Any, Any]):
             return self._around.codec.seal(value)
         except NotStorableError as error:
             raise NotStorableError(error.type, f"{what}: {error.where}".removesuffix(": "), error.why) from None
+
+    def _seal_apart(self, message: object) -> Listed:
+        """Seal each item of a list that map edges take apart."""
+        items = cast("list[object]", message)
+        return Listed(tuple(self._seal(item, f"item {i} of a list") for i, item in enumerate(items)))
 
     def _seal_items(self, key: str, elements: list[object]) -> Items:
         try:

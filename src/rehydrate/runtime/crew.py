@@ -12,10 +12,11 @@ from typing import Final, cast
 
 from rehydrate.engine.commands import StartInvocation
 from rehydrate.engine.inputs import Input, InvocationFinished
+from rehydrate.engine.plan import ChainKey, chain_key, invocation_name, step_key
 from rehydrate.graph.executor import Executor
 from rehydrate.model.effects import SetState, UpdateState
 from rehydrate.model.events import Event, ScopeEnded
-from rehydrate.model.records import DoneRecord
+from rehydrate.model.records import DoneRecord, StepRecord
 from rehydrate.model.sealed import Sealed
 
 from .context import Surroundings
@@ -27,19 +28,21 @@ Tell = Callable[[Input, BaseException | None], None]
 
 
 class _Chain:
-    """What one executor has written so far in a superstep of a scope, and its newest saved instance state."""
+    """What a chain has written so far in a superstep, and its newest saved instance state.
 
-    __slots__ = ("instance", "next", "superstep", "writes")
+    `last`: the activation that was handled last in it.
+    """
 
-    def __init__(self, superstep: int, following: int) -> None:
-        self.superstep = superstep
-        self.next = following
+    __slots__ = ("instance", "last", "writes")
+
+    def __init__(self) -> None:
+        self.last = 0
         self.writes: ChainWrites = {}
         self.instance: Sealed | None = None
 
     def add(self, activation: int, done: DoneRecord | InvocationFinished) -> None:
         """Take in the next finished invocation."""
-        self.next = activation + 1
+        self.last = activation
         if done.instance is not None:
             self.instance = done.instance
         for effect in done.effects:
@@ -55,7 +58,7 @@ def _nobody(item: Input, cause: BaseException | None) -> None:
 
 
 #: Of an invocation that has no chain; nothing is ever added to it.
-_NO_CHAIN: Final = _Chain(0, 0)
+_NO_CHAIN: Final = _Chain()
 
 
 class Crew:
@@ -66,7 +69,8 @@ class Crew:
         self._tell = tell
         self._slots = asyncio.Semaphore(max_concurrency) if max_concurrency else None
         self._tasks: dict[asyncio.Task[None], Invocation | None] = {}
-        self._chains: dict[str, dict[str, _Chain]] = {}
+        #: By scope: the number of its superstep, and the chains of that.
+        self._chains: dict[str, tuple[int, dict[ChainKey, _Chain]]] = {}
         self._instances: dict[str, dict[str, Executor]] = {}
         self._stopped = False
         self._context = copy_context()
@@ -141,24 +145,25 @@ class Crew:
 
     def _chain(self, start: StartInvocation) -> _Chain:
         """Return the chain that an invocation is part of, read from the records where this process did not see it."""
-        delivery = start.delivery
-        mine = self._chains.setdefault(start.path, {})
-        chain = mine.get(delivery.executor)
-        if chain is not None and chain.superstep == start.superstep and chain.next == delivery.activation:
+        key = chain_key(start.delivery)
+        superstep, mine = self._chains.get(start.path, (0, {}))
+        if superstep != start.superstep:
+            mine = {}
+            self._chains[start.path] = start.superstep, mine
+        chain = mine.get(key)
+        if chain is not None and chain.last == start.before:
             return chain
-        chain = mine[delivery.executor] = _Chain(start.superstep, delivery.activation)
-        finished: list[tuple[int, DoneRecord]] = []
-        activation = delivery.activation - 1
+        chain = mine[key] = _Chain()
+        if not start.before:
+            return chain
         run = self.around.run
-        while activation > 0:
-            name = f"{delivery.executor}#{activation}"
-            done = run.get(start.path, "done", name) or run.get(start.path, "unrouted", name)
-            if not isinstance(done, DoneRecord):
-                break
-            finished.append((activation, done))
-            activation -= 1
-        for number, done in reversed(finished):
-            chain.add(number, done)
+        step: StepRecord = run.get(*step_key(start.path))
+        for delivery in step.deliveries:
+            if delivery.activation > start.before or chain_key(delivery) != key:
+                continue
+            name = invocation_name(delivery.executor, delivery.activation)
+            done: DoneRecord = run.get(start.path, "done", name) or run.get(start.path, "unrouted", name)
+            chain.add(delivery.activation, done)
         return chain
 
     async def _instance(self, start: StartInvocation, prototype: Executor, chain: _Chain) -> Executor:

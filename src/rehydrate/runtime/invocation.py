@@ -17,8 +17,8 @@ from rehydrate.errors import EffectError, NoHandlerError, NotStorableError, Pred
 from rehydrate.graph.executor import Executor, FunctionExecutor
 from rehydrate.graph.handlers import HandlerSpec, ResponseHandlerSpec
 from rehydrate.model.effects import ROUTED_EFFECTS, Effect, Output, Send
-from rehydrate.model.records import DoneRecord, InstanceRecord, Payload
-from rehydrate.model.sealed import Listed, Sealed
+from rehydrate.model.records import DoneRecord, InstanceRecord
+from rehydrate.model.sealed import Listed, Payload, Sealed
 
 from .causes import failure_of, told
 from .context import InvocationContext, Surroundings
@@ -132,7 +132,7 @@ def route_again(
     around: Surroundings, path: str, executor_id: str, done: DoneRecord
 ) -> tuple[tuple[Effect, ...], PredicateError | None]:
     """Decide what was left undecided by a condition that raised."""
-    messages = [around.codec.open(effect.value) for effect in done.effects if isinstance(effect, ROUTED_EFFECTS)]
+    messages = [open_payload(around.codec, e.value) for e in done.effects if isinstance(e, ROUTED_EFFECTS)]
     return _route(around, path, executor_id, list(done.effects), messages)
 
 
@@ -147,7 +147,7 @@ def _route(
         if not isinstance(effect, ROUTED_EFFECTS):
             continue
         message = next(rest)
-        if effect.routes is not None:
+        if effect.routes is not None or isinstance(effect.value, Listed):
             continue
         outlet = own if isinstance(effect, Send) else outlets.beyond(path)
         target = effect.target if isinstance(effect, Send) else None

@@ -6,15 +6,16 @@ Every value is opened once. Nothing of it reaches a handler.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import cast
 
 import msgspec
 
 from rehydrate.codecs import ValueCodec, type_name
 from rehydrate.codecs.rewriting import items_of, list_of
 from rehydrate.engine.migration.homes import definition_at
-from rehydrate.engine.migration.pieces import step_key
 from rehydrate.engine.migration.routes import outlet_now
 from rehydrate.engine.migration.values import Values
+from rehydrate.engine.plan import step_key
 from rehydrate.engine.reading import scopes
 from rehydrate.engine.run import Run, delta_of
 from rehydrate.engine.state import part_name
@@ -27,13 +28,12 @@ from rehydrate.model.records import (
     DoneRecord,
     Key,
     PartRecord,
-    Payload,
     Record,
     RequestRecord,
     StateRecord,
     StepRecord,
 )
-from rehydrate.model.sealed import Items, Listed, Sealed
+from rehydrate.model.sealed import Items, Listed, Payload, Sealed
 
 from .state_view import committed_parts
 
@@ -145,6 +145,10 @@ class Fit:
         for record in self.run.table(path, "join").values():
             if not here.executors[record.join].can_take([self._value(record.payload)]):
                 yield f"{record.join}: a {record.payload.type} waits in its join and it takes no list of such"
+        for record in self.run.table(path, "gather").values():
+            into = self.run.get(path, "map", str(record.map)).into
+            if not here.executors[into].can_take([self._value(record.payload)]):
+                yield f"{into}: a {record.payload.type} waits at the end of its map and it takes no list of such"
 
     def _requests(self, path: str, here: Definition) -> Iterator[str]:
         """Check each open request, and note in it the type that it expects today."""
@@ -180,18 +184,20 @@ class Fit:
         for _, item in self.run.items(path, "outbox"):
             yield from self._left(path, item.value, item.routes)
 
-    def _left(self, path: str, value: Sealed, routes: tuple[Route, ...]) -> Iterator[str]:
+    def _left(self, path: str, value: Payload, routes: tuple[Route, ...]) -> Iterator[str]:
         outlet = outlet_now(self.graph, path)
         here = definition_at(self.graph, outlet[0]) if outlet is not None else None
         if here is not None:
             yield from self._sent(here, value, routes)
 
-    def _sent(self, here: Definition, value: Sealed, routes: tuple[Route, ...]) -> Iterator[str]:
-        message = self.codec.open(value) if routes else None
+    def _sent(self, here: Definition, value: Payload, routes: tuple[Route, ...]) -> Iterator[str]:
+        message = self._value(value) if routes else None
         for route in routes:
-            given = [message] if here.edges[route.edge].fan_in else message
-            if not here.executors[route.target].can_take(given):
-                yield f"{route.target}: a {value.type} is on its way to it and it takes none"
+            edge, executor = here.edges[route.edge], here.executors[route.target]
+            given = [message] if edge.fan_in or edge.gathers else message
+            each = cast("list[object]", message) if edge.into is not None else [given]
+            if not all(map(executor.can_take, each)):
+                yield f"{route.target}: a {_kind(value)} is on its way to it and it takes none"
 
     def _expected(self, here: Definition, executor: str, asked: RequestRecord | Ask) -> str | None:
         """Return the type of answers that a request's handler takes today, `None` where it does not take them."""

@@ -34,7 +34,7 @@ from rehydrate.graph.recorded import RecordedGraph, recorded_graph
 from rehydrate.graph.signature import differences
 from rehydrate.model.effects import Route
 from rehydrate.model.records import Key, Record, RunRecord, SignatureRecord
-from rehydrate.model.sealed import Sealed
+from rehydrate.model.sealed import Listed, Payload
 
 from .causes import told
 from .checkpoint import Migrated, WorkflowCheckpoint
@@ -231,9 +231,15 @@ class Settling:
     def _refuse_value(self, place: str, error: WorkflowCheckpointException) -> None:
         raise self.step.error(f"{place}: {error.text()}".rstrip(".")) from error
 
-    def _decide(self, path: str, executor: str, value: Sealed) -> tuple[Route, ...]:
+    def _decide(self, path: str, executor: str, value: Payload) -> tuple[Route, ...]:
         """Route what has left a sub-workflow behind which there are edges only now."""
         outlets = self.program.outlets
+        maps = any(edge.into is not None and edge.source == executor for edge in outlets.graph_at(path).edges)
+        if isinstance(value, Listed) or (maps and value.type == "list"):
+            problem = (
+                f"{path or 'the root'}: a list that {executor!r} has yielded waits, and a map edge is behind it now"
+            )
+            raise self.step.error(problem)
         try:
             message = self.program.codec.open(value)
             return outlets.at(outlets.graph_at(path), executor).route(message, value, None) or ()

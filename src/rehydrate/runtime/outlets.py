@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
-from typing import Final, TypeVar, assert_never
+from typing import Final, TypeAlias, TypeVar, assert_never, cast
 
 from rehydrate.codecs import ValueCodec
 from rehydrate.errors import PredicateError, SendTypeError
+from rehydrate.graph.compatibility import listed_for_certain
 from rehydrate.graph.definition import Definition
 from rehydrate.graph.edges import (
     DirectGroup,
@@ -18,16 +19,20 @@ from rehydrate.graph.edges import (
     EdgeGroup,
     FanInGroup,
     FanOutGroup,
+    MapGroup,
     MultiSelectionGroup,
     SwitchGroup,
 )
 from rehydrate.ids import scope_of, slot
-from rehydrate.model.effects import Route
+from rehydrate.model.effects import Route, Routes
 from rehydrate.model.sealed import Sealed
 
 from .causes import told
 
 Given = TypeVar("Given")
+#: Edges that take a message as it is (`None`: a condition has a say), and map edges, which take it apart.
+Ways: TypeAlias = tuple[Routes, tuple[Route, ...]]
+_NO_WAY: Final[Ways] = ((), ())
 
 
 class Outlet:
@@ -39,26 +44,40 @@ class Outlet:
         self.codec = codec
         self.groups: tuple[EdgeGroup, ...] = graph.outgoing.get(executor_id, ())
         self._edges = [edge for group in self.groups for edge in self._group_edges(group)]
-        self._known: dict[tuple[type, str | None], tuple[Route, ...]] = {}
+        self._known: dict[tuple[type, str | None], Ways] = {}
+        #: Edges to joins and ends of maps that take whatever this executor may send.
+        self._listed = {edge.index for edge in self._edges if listed_for_certain(graph, edge)}
+        self._maps = [edge for edge in self._edges if edge.into is not None]
         self._conditional = any(_has_condition(group) for group in self.groups)
         self._routes = {edge.index: Route(edge.index, edge.target) for edge in self._edges}
 
-    def check_send(
-        self, message: object, target_id: str | None, where: str, detour: str = ""
-    ) -> tuple[Route, ...] | None:
-        """Return the edges that take this message, or `None` where conditions have a say in it.
+    def check_send(self, message: object, target_id: str | None, where: str, detour: str = "") -> Ways:
+        """Return the edges that take this message as it is (`None` where conditions have a say in it), and those that
+        take it apart.
 
         Raises `SendTypeError` where no edge leads on, or nothing behind the edges takes this message.
         """
         key = (type(message), target_id)
         found = self._known.get(key)
         if found is None:
-            found = tuple(self._routes[edge.index] for edge in self._edges if self._fits(edge, message, target_id))
-            if not found:
+            found = self._ways(message, target_id)
+            if found == _NO_WAY:
                 raise self._refusal(message, target_id, where + detour)
-            if all(_decided_by_type(self.graph, edge.target, message) for edge in self._edges):
+            by_type = all(self._decided_by_type(edge, message) for edge in self._edges)
+            if by_type and not (self._maps and isinstance(message, list)):
                 self._known[key] = found
-        return None if self._conditional else found
+        return found
+
+    def _ways(self, message: object, target_id: str | None) -> Ways:
+        fitting = [edge for edge in self._edges if self._fits(edge, message, target_id)]
+        whole = tuple(self._routes[edge.index] for edge in fitting if edge.into is None)
+        apart = tuple(self._routes[edge.index] for edge in fitting if edge.into is not None)
+        return (None if whole and self._conditional else whole), apart
+
+    def _decided_by_type(self, edge: Edge, message: object) -> bool:
+        if edge.fan_in or edge.gathers:
+            return edge.index in self._listed
+        return _decided_by_type(self.graph, edge.target, message)
 
     def _refusal(self, message: object, target_id: str | None, where: str) -> SendTypeError:
         if not self.groups:
@@ -69,11 +88,24 @@ class Outlet:
         if target_id is not None and target_id not in targets:
             leads = f"Its edges lead to {', '.join(map(repr, targets))}."
             return SendTypeError(where, f"no edge leads to {target_id!r}", leads)
+        if self._maps and isinstance(message, list):
+            workers = ", ".join(repr(edge.target) for edge in self._maps)
+            strange = next(
+                (type(item).__name__ for item in cast("list[object]", message) if not self._works_for(item)), "list"
+            )
+            return SendTypeError(
+                where,
+                f"it sends a list with a {strange} in it, which no worker of its maps takes ({workers})",
+                "Send a list of items that a worker has a handler for.",
+            )
         return SendTypeError(
             where,
             f"no executor behind its edges takes a {type(message).__name__}",
             "Send a type that a successor has a handler for, or add such a handler.",
         )
+
+    def _works_for(self, item: object) -> bool:
+        return any(takes(self.graph, edge.target, item) for edge in self._maps)
 
     def _group_edges(self, group: EdgeGroup) -> tuple[Edge, ...]:
         match group:
@@ -81,6 +113,8 @@ class Outlet:
                 return (group.edge,)
             case FanInGroup():
                 return (self.graph.fan_in[(self.executor_id, group.edges[0].target)],)
+            case MapGroup():
+                return (group.edge,)
             case FanOutGroup() | SwitchGroup() | MultiSelectionGroup():
                 return group.edges
             case _:
@@ -89,12 +123,21 @@ class Outlet:
     def _fits(self, edge: Edge, message: object, target_id: str | None) -> bool:
         if target_id is not None and edge.target != target_id:
             return False
-        return edge.fan_in or takes(self.graph, edge.target, message)
+        if edge.into is not None:
+            return isinstance(message, list) and all(
+                takes(self.graph, edge.target, item) for item in cast("list[object]", message)
+            )
+        if edge.index in self._listed:
+            return True
+        # Joins and maps hand over a list of such messages.
+        return takes(self.graph, edge.target, [message] if edge.fan_in or edge.gathers else message)
 
     def route(self, message: object, sealed: Sealed, target_id: str | None) -> tuple[Route, ...]:
-        """Return the edges that take this message. Raises `PredicateError` where a condition raises."""
+        """Return the edges that take this message as it is. Raises `PredicateError` where a condition raises."""
         found: list[Route] = []
         for group in self.groups:
+            if isinstance(group, MapGroup):
+                continue
             fitting = [edge for edge in self._group_edges(group) if self._fits(edge, message, target_id)]
             if fitting:  # a condition is asked only where its edge could carry the message
                 found += [self._routes[edge.index] for edge in self._choose(group, sealed, fitting)]
@@ -107,7 +150,7 @@ class Outlet:
                 if group.condition is None:
                     return fitting
                 return fitting if self._ask(group.condition, sealed, group.edge.target, group.name) else []
-            case FanOutGroup() | FanInGroup():
+            case FanOutGroup() | FanInGroup() | MapGroup():
                 return fitting
             case SwitchGroup():
                 return self._switch(group, sealed, fitting)

@@ -11,20 +11,19 @@ from rehydrate.codecs.rewriting import list_of, open_plain
 from rehydrate.engine.run import Run, birth_of, known_name
 from rehydrate.graph.migration import PlainMessage, PlainRequest, PlainScope
 from rehydrate.ids import order_key, outer_id, slot
-from rehydrate.model.records import JoinRecord, Payload, RequestRecord, StateRecord, StepRecord
-from rehydrate.model.sealed import Listed
+from rehydrate.model.records import GatherRecord, JoinRecord, RequestRecord, StateRecord, StepRecord
+from rehydrate.model.sealed import Listed, Payload
 
 from .state_view import committed_parts
 
 
 def plain_scope(run: Run, path: str) -> PlainScope:
     """Return the picture of a live scope."""
-    held: list[JoinRecord] = sorted(run.table(path, "join").values(), key=lambda record: record.number)
     return PlainScope(
         path=path,
         state={key: _state(run, path, key, record) for key, record in sorted(run.items(path, "state"))},
         messages=tuple(_messages(run, path)),
-        held=tuple(PlainMessage(record.join, open_plain(record.payload), record.source) for record in held),
+        held=tuple(_held(run, path)),
         requests=tuple(_requests(run, path)),
         instances={name: open_plain(record.value) for name, record in sorted(run.items(path, "instance"))},
         counters={name: record.value for name, record in sorted(run.items(path, "counter"))},
@@ -44,6 +43,16 @@ def _messages(run: Run, path: str) -> Iterator[PlainMessage]:
             yield PlainMessage(delivery.executor, _value(step.payloads[delivery.payload]))
     for _, record in sorted(run.items(path, "inbox"), key=lambda item: int(item[0])):
         yield PlainMessage(record.executor, _value(record.payload))
+
+
+def _held(run: Run, path: str) -> Iterator[PlainMessage]:
+    """Give what joins hold, and what has come to the ends of maps."""
+    records: list[JoinRecord | GatherRecord] = [*run.table(path, "join").values(), *run.table(path, "gather").values()]
+    for record in sorted(records, key=lambda record: record.number):
+        if isinstance(record, JoinRecord):
+            yield PlainMessage(record.join, open_plain(record.payload), record.source)
+        else:
+            yield PlainMessage(run.get(path, "map", str(record.map)).into, open_plain(record.payload))
 
 
 def _value(payload: Payload) -> object:

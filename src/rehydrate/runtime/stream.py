@@ -15,7 +15,7 @@ from rehydrate.errors import AlreadyAnsweredError, StreamStateError
 from rehydrate.ids import outer_id
 from rehydrate.model.events import Event
 
-from .actor import CANCEL_SECONDS
+from .claim import CANCEL_SECONDS
 from .requests import Responses, check_answers, collect
 from .result import WorkflowRunResult
 from .turn import Turn

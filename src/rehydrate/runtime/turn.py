@@ -17,9 +17,10 @@ from rehydrate.model.checkpoint import Lease, Status
 from rehydrate.model.events import Event, OutputYielded, StatusChanged, TurnStarted
 from rehydrate.model.records import RunRecord
 
-from .actor import CANCEL_SECONDS, Actor
+from .actor import Actor
 from .call import Call
 from .checkpoint import WorkflowCheckpoint
+from .claim import CANCEL_SECONDS
 from .context import Surroundings
 from .events import Channel
 from .opening import Opened, Opening

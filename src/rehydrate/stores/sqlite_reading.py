@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import BytesIO
+from itertools import chain, groupby
+from operator import itemgetter
 from typing import Final, NamedTuple, TypeVar
 
 import msgspec
@@ -49,6 +51,8 @@ WHERE {where} ORDER BY run.run_id LIMIT ?
 """
 _REQUEST: Final = "SELECT body FROM rehydrate_request WHERE request_id = ?"
 _TURN: Final = "SELECT body FROM rehydrate_turn WHERE workflow = ? AND key = ?"
+#: Parts of a long record that are hashed together while the next are read; a shorter record is hashed when it is whole.
+_PIECE: Final = 8
 #: No sequence number is higher.
 _NO_END: Final = 2**63 - 1
 
@@ -221,30 +225,41 @@ def _records(
     """
     what = f"checkpoint {header.checkpoint_id!r} of run {header.run_id!r} in store {database.store}"
     records: dict[str, bytes] = {}
-    # Joining a list of parts would need the memory, and the time to get it, twice.
-    cut: dict[str, BytesIO] = {}
     with RecordSum() as record_sum:
-        for key, value in rows:
-            data = _bytes(value, what)
+        for key, parts in groupby(rows, itemgetter(0)):
             if not isinstance(key, str):
                 raise CheckpointCorruptError(what, "a key is not text")
-            record_sum.add(key, data)
-            if key not in records:
-                records[key] = data
-            elif key in cut:
-                cut[key].write(data)
-            else:
-                cut[key] = _joined(records[key], data)
-        for key, joined in cut.items():
-            records[key] = joined.getvalue()
+            records[key] = _record(key, parts, record_sum, what)
         return records, record_sum.checked(header)
 
 
-def _joined(first: bytes, second: bytes) -> BytesIO:
+def _record(key: str, parts: Iterator[tuple[object, object]], record_sum: RecordSum, what: str) -> bytes:
+    """Return a record from the rows of its parts, and add it to the sum."""
+    first = _bytes(next(parts)[1], what)
+    second = next(parts, None)
+    if second is not None:
+        return _joined(key, (_bytes(data, what) for _, data in chain([second], parts)), first, record_sum)
+    record_sum.add(key, first)
+    return first
+
+
+def _joined(key: str, parts: Iterator[bytes], first: bytes, record_sum: RecordSum) -> bytes:
+    # A list of all parts would need the memory, and the time to get it, twice.
     joined = BytesIO()
     joined.write(first)
-    joined.write(second)
-    return joined
+    piece, is_long = [first], False
+    for part in parts:
+        joined.write(part)
+        piece.append(part)
+        if len(piece) == _PIECE:
+            record_sum.add_piece(key, piece)
+            piece, is_long = [], True
+    data = joined.getvalue()
+    if is_long:
+        record_sum.add_piece(key, piece)
+    else:
+        record_sum.add(key, data)
+    return data
 
 
 def _bytes(value: object, what: str) -> bytes:

@@ -18,8 +18,8 @@ from .sqlite_database import Database, Value
 from .sqlite_reading import RunRow, find_run, is_alive
 from .standing import Standing, check_commit, id_in_use, standing_after, standing_renewed
 
-#: Big data is cut into rows of this many bytes: SQLite writes them in half the time of one big row, and the first can
-#: be hashed while the next is read (docs/decisions/0003-sqlite-locking.md).
+#: Big data is cut into rows of this many bytes: SQLite writes them in half the time of one big row, and a huge record
+#: can be hashed in pieces while the rest is read (docs/decisions/0003-sqlite-locking.md).
 PART_BYTES: Final = 256 * 1024
 
 _NEW_RUN: Final = "INSERT INTO rehydrate_run (run_id, workflow, status, seq, standing) VALUES (?, ?, ?, ?, ?)"

@@ -10,7 +10,7 @@ from collections.abc import Set
 
 import msgspec
 
-from rehydrate.engine.plan import invocation_name
+from rehydrate.engine.plan import invocation_name, step_key
 from rehydrate.engine.reading import scopes
 from rehydrate.engine.run import Run, delta_of, known_name
 from rehydrate.graph.recorded import RecordedGraph
@@ -19,7 +19,7 @@ from rehydrate.model.effects import Effect, Output, Route, Send
 from rehydrate.model.records import DoneRecord, JoinRecord, Key, OutboxRecord, ReceiptRecord, Record, StepRecord
 
 from .levels import Level, level_of, outlet_of
-from .pieces import OF_INVOCATIONS, drop_inbox, scope_key, step_key, try_joins_again, with_deliveries
+from .pieces import OF_INVOCATIONS, drop_inbox, scope_key, try_joins_again, with_deliveries
 
 
 class Dropping:
@@ -52,6 +52,9 @@ class Dropping:
 
     def _from_scope(self, path: str) -> None:
         run, name = self.run, self.name
+        if any(record.into == name for record in run.table(path, "map").values()):
+            where = path or "the root"
+            raise ValueError(f"items of a map that ends in {name!r} are at work in {where}; use move_messages first")
         self._deliveries(path)
         for request in sorted(run.table(path, "request"), key=order_key):
             if run.get(path, "request", request).executor == name:

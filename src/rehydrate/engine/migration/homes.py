@@ -7,16 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rehydrate.engine.plan import invocation_name
+from rehydrate.engine.plan import invocation_name, step_key
 from rehydrate.engine.reading import scopes
 from rehydrate.engine.run import Run
 from rehydrate.graph.definition import LIST_REDUCERS, Definition
+from rehydrate.graph.maps import regions_of
 from rehydrate.ids import parent_of, scope_of, slot
 from rehydrate.model.effects import SetState, UpdateState
-from rehydrate.model.records import DoneRecord, StepRecord
+from rehydrate.model.records import DoneRecord, StepRecord, Trail
 from rehydrate.model.sealed import Items
-
-from .pieces import step_key
 
 
 def homeless(run: Run, graph: Definition) -> tuple[str, ...]:
@@ -28,7 +27,12 @@ def homeless(run: Run, graph: Definition) -> tuple[str, ...]:
         if here is None and definition_at(graph, parent_of(path)) is not None:
             executor = scope_of(slot(path)[1])[0]
             found.append(f"{path}: it runs and waits, and there is no sub-workflow {executor!r} now")
-        lines = (*_in_step(run, path, here), *_held(run, path, here), *_finished(run, path, here))
+        lines = (
+            *_in_step(run, path, here),
+            *_held(run, path, here),
+            *_finished(run, path, here),
+            *_maps(run, path, here),
+        )
         found += [f"{where}{line}" for line in lines]
     return tuple(dict.fromkeys(found))
 
@@ -83,6 +87,34 @@ def _finished(run: Run, path: str, here: Definition | None) -> Iterator[str]:
                     continue
                 if not _can_merge(here, effect):
                     yield f"{name}: its write to state key {effect.key!r} waits, and the reducer is another one now"
+
+
+def _maps(run: Run, path: str, here: Definition | None) -> Iterator[str]:
+    """Give open maps whose end is not there, and what works inside of a map today and belongs to none of its items."""
+    if here is None:
+        return
+    for record in run.table(path, "map").values():
+        if record.into not in here.executors:
+            yield f"{record.into}: items of a map that ends in it are at work and it is not there"
+    groups = dict.fromkeys(group for groups in here.outgoing.values() for group in groups)
+    for region in regions_of(list(groups)):
+        for executor, trail in _standing(run, path):
+            ends = [run.get(path, "map", str(number)) for number in trail[1::2]]
+            if executor in region.inside and all(end is None or end.into != region.into for end in ends):
+                yield f"{executor}: something waits for it, and it works for items of a map into {region.into!r} now"
+
+
+def _standing(run: Run, path: str) -> Iterator[tuple[str, Trail]]:
+    step: StepRecord | None = run.get(*step_key(path))
+    for delivery in step.deliveries if step is not None else ():
+        yield delivery.executor, delivery.trail
+    for kind in ("request", "inbox"):
+        for record in run.table(path, kind).values():
+            yield record.executor, record.trail
+    for record in run.table(path, "join").values():
+        yield record.join, record.trail
+    for segment, record in run.items(path, "scope"):
+        yield scope_of(segment)[0], record.trail
 
 
 def _can_merge(here: Definition, effect: SetState | UpdateState) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Set
 
 import msgspec
 
-from rehydrate.engine.plan import invocation_name
+from rehydrate.engine.plan import invocation_name, step_key
 from rehydrate.engine.reading import scopes
 from rehydrate.engine.run import Run, delta_of
 from rehydrate.graph.recorded import RecordedGraph
@@ -17,7 +17,7 @@ from rehydrate.model.effects import Effect, Output, Route, Send
 from rehydrate.model.records import Delivery, InboxRecord, Key, Record, StepRecord
 
 from .levels import Level, level_of, outlet_of
-from .pieces import OF_INVOCATIONS, step_key, try_joins_again, with_deliveries
+from .pieces import OF_INVOCATIONS, try_joins_again, with_deliveries
 
 
 def move_messages(run: Run, root: RecordedGraph, levels: Set[Level], source: str, target: str) -> int:
@@ -58,6 +58,10 @@ def _move_in(run: Run, path: str, source: str, target: str) -> int:
             delta[path, "join", name] = msgspec.structs.replace(record, join=target)
             moved += 1
             try_joins_again(run, path)
+    for name, record in run.items(path, "map"):
+        if record.into == source:
+            delta[path, "map", name] = msgspec.structs.replace(record, into=target)
+            moved += 1
     run.apply(delta_of(delta))
     return moved
 

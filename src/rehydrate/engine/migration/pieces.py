@@ -12,7 +12,8 @@ import msgspec
 
 from rehydrate.engine.run import Run, delta_of
 from rehydrate.ids import slot
-from rehydrate.model.records import Delivery, InboxRecord, Key, Payload, Record, StepRecord
+from rehydrate.model.records import Delivery, InboxRecord, Key, Record, StepRecord
+from rehydrate.model.sealed import Payload
 
 #: Kinds of which an invocation has one record by its name.
 OF_INVOCATIONS: Final = ("done", "unrouted", "failure", "attempt", "alias")
@@ -51,12 +52,6 @@ def with_deliveries(step: StepRecord, deliveries: list[Delivery]) -> StepRecord:
                 payloads.append(step.payloads[delivery.payload + 1])
         found.append(msgspec.structs.replace(delivery, payload=known[delivery.payload]))
     return StepRecord(step.superstep, tuple(payloads), tuple(found))
-
-
-def step_key(path: str) -> tuple[str, str, str]:
-    """Return the key of a scope's unfinished superstep."""
-    parent, segment = slot(path)
-    return parent, "step", segment
 
 
 def scope_key(path: str) -> tuple[str, str, str]:

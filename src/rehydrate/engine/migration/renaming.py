@@ -13,7 +13,7 @@ import msgspec
 
 from rehydrate.engine.plan import invocation_name
 from rehydrate.engine.run import Run, delta_of, known_name
-from rehydrate.graph.recorded import RecordedEdge, RecordedGraph
+from rehydrate.graph.recorded import RecordedGraph
 from rehydrate.ids import ABOVE_ROOT, join_slot, scope_of, slot
 from rehydrate.model.effects import Ask, Effect, Failure, Output, Route, Routes, Send, SetState, UpdateState
 from rehydrate.model.records import (
@@ -22,11 +22,13 @@ from rehydrate.model.records import (
     CounterRecord,
     DoneRecord,
     FailureRecord,
+    GatherRecord,
     InboxRecord,
     InstanceRecord,
     JoinRecord,
     Key,
     LimitRecord,
+    MapRecord,
     OutboxRecord,
     OutputRecord,
     PartRecord,
@@ -71,7 +73,10 @@ def _rename_recorded(graph: RecordedGraph, old: str, new: str) -> None:
 
     graph.kinds = {named(name): kind for name, kind in graph.kinds.items()}
     graph.children = {named(name): child for name, child in graph.children.items()}
-    graph.edges = [RecordedEdge(named(edge.source), named(edge.target), edge.fan_in) for edge in graph.edges]
+    graph.edges = [
+        edge._replace(source=named(edge.source), target=named(edge.target), into=edge.into and named(edge.into))
+        for edge in graph.edges
+    ]
     graph.start = named(graph.start)
 
 
@@ -184,27 +189,31 @@ class Renaming:
                 return OutboxRecord(record.value, routes, executor)
             case OutputRecord() if own:
                 return OutputRecord(record.value, self._id(record.executor_id))
-            case RequestRecord() if own:
-                return msgspec.structs.replace(record, executor=self._id(record.executor))
-            case InboxRecord() if own:
-                name = self._invocation(record.name)
-                return msgspec.structs.replace(record, executor=self._id(record.executor), name=name)
-            case FailureRecord() if own:
-                failure = self._failure(record.failure)
-                return msgspec.structs.replace(record, executor=self._id(record.executor), failure=failure)
+            case RequestRecord() | InboxRecord() | FailureRecord() if own:
+                return self._of_executor(record)
             case JoinRecord() if own:
                 return msgspec.structs.replace(record, join=self._id(record.join), source=self._id(record.source))
+            case MapRecord() if own:
+                return MapRecord(self._id(record.into), record.trail)
             case CounterRecord() if own and name in {self.old, self.new}:
                 return self._counter(here)
             case (
                 StepRecord() | DoneRecord() | OutboxRecord() | RequestRecord() | OutputRecord() | InboxRecord()
                 | FailureRecord() | JoinRecord() | CounterRecord() | RunRecord() | SignatureRecord() | TurnRecord()
                 | ReceiptRecord() | ReceiptsRecord() | ScopeRecord() | LimitRecord() | RestRecord() | AttemptRecord()
-                | InstanceRecord() | StateRecord() | PartRecord() | AliasRecord()
+                | MapRecord() | GatherRecord() | InstanceRecord() | StateRecord() | PartRecord() | AliasRecord()
             ):  # fmt: skip
                 return record
             case _:
                 assert_never(record)
+
+    def _of_executor(self, record: RequestRecord | InboxRecord | FailureRecord) -> Record:
+        executor = self._id(record.executor)
+        if isinstance(record, InboxRecord):
+            return msgspec.structs.replace(record, executor=executor, name=self._invocation(record.name))
+        if isinstance(record, FailureRecord):
+            return msgspec.structs.replace(record, executor=executor, failure=self._failure(record.failure))
+        return msgspec.structs.replace(record, executor=executor)
 
     def _counter(self, here: Here) -> CounterRecord:
         """Return what both ids have counted."""

@@ -14,17 +14,17 @@ import msgspec
 from rehydrate.engine.reading import scopes
 from rehydrate.engine.run import Run, delta_of
 from rehydrate.graph.definition import Definition
-from rehydrate.graph.recorded import RecordedEdge, RecordedGraph
+from rehydrate.graph.recorded import RecordedEdge, RecordedGraph, recorded_edge
 from rehydrate.ids import scope_of, slot
 from rehydrate.model.effects import Effect, Output, Route, Routes, Send
 from rehydrate.model.records import DoneRecord, Key, OutboxRecord, Record
-from rehydrate.model.sealed import Sealed
+from rehydrate.model.sealed import Payload
 
 from .homes import definition_at
 from .levels import Level, graph_of, level_of, outlet_of
 
 #: Gives the routes of a value that leaves the sub-workflow of an executor: (path of the scope around it, executor).
-Decide: TypeAlias = Callable[[str, str, Sealed], tuple[Route, ...]]
+Decide: TypeAlias = Callable[[str, str, Payload], tuple[Route, ...]]
 Outlet: TypeAlias = tuple[str, str]
 
 
@@ -79,7 +79,7 @@ class Rerouting:
             return Output(effect.value, self._leaving(path, effect.value, effect.routes))
         return effect
 
-    def _leaving(self, path: str, value: Sealed, routes: Routes) -> Routes:
+    def _leaving(self, path: str, value: Payload, routes: Routes) -> Routes:
         """Return the routes of a value that a scope yields."""
         before, now = outlet_of(self.root, path), outlet_now(self.graph, path)
         if routes is None:
@@ -117,7 +117,7 @@ class Rerouting:
         if found is None:
             definition = definition_at(self.graph, at)
             edges = definition.edges if definition is not None else ()
-            found = {RecordedEdge(e.source, e.target, e.fan_in): e.index for e in reversed(edges)}
+            found = {recorded_edge(edge): edge.index for edge in reversed(edges)}
             self._numbers[level] = found
         return found
 

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import msgspec
 
+from rehydrate.engine.plan import step_key
 from rehydrate.engine.run import Run, delta_of
 from rehydrate.engine.state import part_name
 from rehydrate.model.effects import STATE_EFFECTS, Ask, Effect
 from rehydrate.model.records import DoneRecord, InboxRecord, Key, Record, RequestRecord, StepRecord
-
-from .pieces import step_key
 
 
 def rename_state_key(run: Run, path: str, old: str, new: str) -> None:

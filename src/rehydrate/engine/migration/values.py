@@ -18,14 +18,15 @@ from rehydrate.model.records import (
     CounterRecord,
     DoneRecord,
     FailureRecord,
+    GatherRecord,
     InboxRecord,
     InstanceRecord,
     JoinRecord,
     LimitRecord,
+    MapRecord,
     OutboxRecord,
     OutputRecord,
     PartRecord,
-    Payload,
     ReceiptRecord,
     ReceiptsRecord,
     Record,
@@ -38,7 +39,7 @@ from rehydrate.model.records import (
     StepRecord,
     TurnRecord,
 )
-from rehydrate.model.sealed import Items, Listed, Sealed
+from rehydrate.model.sealed import Items, Listed, Payload, Sealed
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,10 @@ class Values:
         """Return a record with other values in it."""
         replace = msgspec.structs.replace
         match record:
-            case OutputRecord() | OutboxRecord() | InstanceRecord():
-                return replace(record, value=self.one(record.value))
+            case OutputRecord() | InstanceRecord() | StateRecord():
+                return replace(record, value=self._maybe(record.value))
+            case OutboxRecord():
+                return replace(record, value=self._payload(record.value))
             case StepRecord():
                 return replace(record, payloads=tuple(map(self._payload, record.payloads)))
             case DoneRecord():
@@ -61,19 +64,17 @@ class Values:
                 return DoneRecord(effects, self._maybe(record.instance))
             case RequestRecord():
                 return replace(record, data=self.one(record.data))
-            case JoinRecord():
+            case JoinRecord() | GatherRecord():
                 return replace(record, payload=self.one(record.payload))
             case InboxRecord():
                 return replace(record, payload=self._payload(record.payload), data=self._maybe(record.data))
-            case StateRecord():
-                return replace(record, value=self._maybe(record.value))
             case PartRecord():
                 return PartRecord(self.items(record.items))
             case TurnRecord():
                 return replace(record, run_args=self._maybe(record.run_args))
             case (
                 RunRecord() | SignatureRecord() | ReceiptRecord() | ReceiptsRecord() | ScopeRecord() | LimitRecord()
-                | RestRecord() | CounterRecord() | FailureRecord() | AttemptRecord() | AliasRecord()
+                | RestRecord() | MapRecord() | CounterRecord() | FailureRecord() | AttemptRecord() | AliasRecord()
             ):  # fmt: skip
                 return record
             case _:
@@ -92,7 +93,7 @@ class Values:
         replace = msgspec.structs.replace
         match effect:
             case Send() | Output():
-                return replace(effect, value=self.one(effect.value))
+                return replace(effect, value=self._payload(effect.value))
             case Ask():
                 return replace(effect, data=self.one(effect.data))
             case SetState():
