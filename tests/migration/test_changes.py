@@ -391,3 +391,60 @@ def test_an_inspection_shows_renamed_requests_under_their_ids(store) -> None:
     ids, row = asyncio.run(look())
     assert ids == [r.request_id for r in second.pending_requests]
     assert (row.run_id, row.path, row.state) == ("r", "query#1", "open")
+
+
+def mapped(*, worker: str = "worker", end: str = "end", asks: bool = True, version: int = 1, migrate=None):
+    """A map whose worker asks about each item."""
+
+    @executor(id="plan")
+    async def plan(text: str) -> list[str]:
+        return text.split()
+
+    work = Ask(worker) if asks else step(worker)
+    child = WorkflowExecutor(WorkflowBuilder("child", work).build(), "child")
+    builder = WorkflowBuilder("mapped", plan, version=version, migrate=migrate)
+    return builder.add_map_edge(plan, child, into=gather(end)).build()
+
+
+def test_a_half_done_map_goes_on_under_other_names(store) -> None:
+    """What the end of the map holds, the items at work and their questions come together under the new ids."""
+
+    def migrate(run) -> None:
+        run.rename_executor("end", "all")
+        run.rename_executor("worker", "clerk", at="child#*")
+
+    first = go(mapped(), "a b c", run_id="r", checkpoint_storage=store)
+    one, two, three = first.pending_requests
+    second = go(mapped(), checkpoint=first, responses=[two.answer("2")], checkpoint_storage=store)
+    later = mapped(worker="clerk", end="all", version=2, migrate={1: migrate})
+    third = go(later, checkpoint=second, responses=[one.answer("1"), three.answer("3")], checkpoint_storage=store)
+    assert third.outputs == ["all(a: 1, b: 2, c: 3)"]
+
+
+def test_a_map_whose_end_is_gone_is_listed(store) -> None:
+    """It can be moved to another end; dropping the end while items are at work is an error that says so."""
+    first = go(mapped(), "a b", run_id="r", checkpoint_storage=store)
+    with pytest.raises(HomelessWorkError) as caught:
+        go(mapped(end="all", version=2, migrate={1: lambda run: None}), checkpoint=first, checkpoint_storage=store)
+    assert caught.value.waiting == ("end: items of a map that ends in it are at work and it is not there",)
+    dropping = mapped(end="all", version=2, migrate={1: lambda run: run.drop_executor("end")})
+    with pytest.raises(MigrationError, match="items of a map that ends in 'end' are at work in the root"):
+        go(dropping, checkpoint=first, checkpoint_storage=store)
+    moving = mapped(end="all", version=2, migrate={1: lambda run: run.move_messages("end", "all")})
+    answers = [request.answer("yes") for request in first.pending_requests]
+    assert go(moving, checkpoint=first, responses=answers, checkpoint_storage=store).outputs == ["all(a: yes, b: yes)"]
+
+
+def test_work_that_stands_inside_of_a_new_map_is_listed(store) -> None:
+    """A message that belongs to no item cannot go through a map that came around its executor."""
+
+    @executor(id="a")
+    async def several(text: str) -> list[str]:
+        return [text]
+
+    first = go(chain("a", "b", "c", broken="b"), "x", run_id="r", checkpoint_storage=store)
+    builder = WorkflowBuilder("chain", several, version=2, migrate={1: lambda run: None})
+    later = builder.add_map_edge(several, step("b"), into=gather("c")).build()
+    with pytest.raises(HomelessWorkError) as caught:
+        go(later, checkpoint=first, checkpoint_storage=store)
+    assert caught.value.waiting == ("b: something waits for it, and it works for items of a map into 'c' now",)

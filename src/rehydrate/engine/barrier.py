@@ -203,9 +203,8 @@ class Barrier:
         if done.instance is not None:
             self.draft.put(self.path, "instance", delivery.executor, InstanceRecord(done.instance))
         name = invocation_name(delivery.executor, delivery.activation)
-        self.draft.remove(self.path, "done", name)
-        if self.draft.totals["alias"]:
-            self.draft.remove(self.path, "alias", name)
+        for kind in ("done", "alias") if self.draft.totals["alias"] else ("done",):
+            self.draft.remove(self.path, kind, name)
 
     def _take_effect(self, delivery: Delivery, effect: Effect) -> None:
         match effect:

@@ -23,7 +23,7 @@ from rehydrate.errors import WorkflowCheckpointException
 from rehydrate.graph.definition import LIST_REDUCERS, Definition
 from rehydrate.graph.handlers import ResponseHandlerSpec
 from rehydrate.graph.hints import matches
-from rehydrate.model.effects import Ask, Output, Route, Send
+from rehydrate.model.effects import Ask, Effect, Output, Route, Send
 from rehydrate.model.records import (
     DoneRecord,
     Key,
@@ -166,23 +166,26 @@ class Fit:
         for kind in ("done", "unrouted"):
             for name, found in self.run.items(path, kind):
                 done: DoneRecord = found
-                effects = list(done.effects)
                 executor = name.partition("#")[0]
-                for index, effect in enumerate(effects):
-                    if isinstance(effect, Ask):
-                        expected = self._expected(here, executor, effect)
-                        if expected is None:
-                            yield _unanswered(executor, "a request on its way", effect)
-                        else:
-                            effects[index] = msgspec.structs.replace(effect, response_type=expected)
-                    elif isinstance(effect, Send):
-                        yield from self._sent(here, effect.value, effect.routes or ())
-                    elif isinstance(effect, Output):
-                        yield from self._left(path, effect.value, effect.routes or ())
-                done = msgspec.structs.replace(done, effects=tuple(effects))
-                self.run.apply(delta_of({(path, kind, name): done}))
+                for effect in done.effects:
+                    yield from self._effect(path, here, executor, effect)
+                effects = tuple(self._with_type(here, executor, effect) for effect in done.effects)
+                self.run.apply(delta_of({(path, kind, name): msgspec.structs.replace(done, effects=effects)}))
         for _, item in self.run.items(path, "outbox"):
             yield from self._left(path, item.value, item.routes)
+
+    def _effect(self, path: str, here: Definition, executor: str, effect: Effect) -> Iterator[str]:
+        if isinstance(effect, Send):
+            yield from self._sent(here, effect.value, effect.routes or ())
+        elif isinstance(effect, Output):
+            yield from self._left(path, effect.value, effect.routes or ())
+        elif isinstance(effect, Ask) and self._expected(here, executor, effect) is None:
+            yield _unanswered(executor, "a request on its way", effect)
+
+    def _with_type(self, here: Definition, executor: str, effect: Effect) -> Effect:
+        """Return a request on its way with the type that it expects today."""
+        expected = self._expected(here, executor, effect) if isinstance(effect, Ask) else None
+        return effect if expected is None else msgspec.structs.replace(effect, response_type=expected)
 
     def _left(self, path: str, value: Payload, routes: tuple[Route, ...]) -> Iterator[str]:
         outlet = outlet_now(self.graph, path)

@@ -93,9 +93,10 @@ def _maps(run: Run, path: str, here: Definition | None) -> Iterator[str]:
     """Give open maps whose end is not there, and what works inside of a map today and belongs to none of its items."""
     if here is None:
         return
-    for record in run.table(path, "map").values():
-        if record.into not in here.executors:
-            yield f"{record.into}: items of a map that ends in it are at work and it is not there"
+    gone = sorted({record.into for record in run.table(path, "map").values()} - here.executors.keys())
+    if gone:
+        yield from (f"{into}: items of a map that ends in it are at work and it is not there" for into in gone)
+        return
     groups = dict.fromkeys(group for groups in here.outgoing.values() for group in groups)
     for region in regions_of(list(groups)):
         for executor, trail in _standing(run, path):
