@@ -167,4 +167,5 @@ LINES: Final = (
         _sqlite(_STEP, Save((_SMALL * 1000,)), _STEP),
         seconds=0.200,
     ),
+    Line("W14", "live-events", "1,000 live events that nobody reads", work.live_events(1000), (), seconds=0.010),
 )

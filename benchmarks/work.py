@@ -198,6 +198,17 @@ def messages(count: int) -> Work:
     return work
 
 
+def live_events(count: int) -> Work:
+    """Live events of one handler that nobody reads, without a store."""
+
+    async def work(place: Path, watch: Stopwatch) -> None:
+        flow = workflows.alone(workflows.Emit(watch))
+        result = await flow.run(count)
+        assert result.outputs == [count]
+
+    return work
+
+
 def _store(place: Path) -> SqliteCheckpointStorage:
     return SqliteCheckpointStorage(place / "runs.db")
 

@@ -37,6 +37,21 @@ class Count(Executor):
             await ctx.yield_output(n)
 
 
+class Emit(Executor):
+    """Tells of its progress n times, with the clock running."""
+
+    def __init__(self, watch: Stopwatch) -> None:
+        super().__init__("emit")
+        self.watch = watch
+
+    @handler
+    async def emit(self, n: int, ctx: WorkflowContext[Never, int]) -> None:
+        with self.watch:
+            for number in range(n):
+                ctx.emit({"done": number, "of": n})
+        ctx.yield_output(n)
+
+
 class Grow(Executor):
     """Sends n - 1 to itself and appends 1 KB to a list."""
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rehydrate.errors import RunFailedError, WorkflowCheckpointException
     from rehydrate.graph.context import WorkflowContext
     from rehydrate.graph.definition import Reducer
+    from rehydrate.graph.description import WorkflowDescription
     from rehydrate.graph.executor import Executor, FunctionExecutor, executor
     from rehydrate.graph.handlers import handler, response_handler
     from rehydrate.graph.migration import MigrationView, PlainMessage, PlainObject, PlainRequest, PlainScope
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from rehydrate.model.checkpoint import Status
     from rehydrate.ports import CheckpointStorage
     from rehydrate.runtime.checkpoint import WorkflowCheckpoint
+    from rehydrate.runtime.following import RunEvents
     from rehydrate.runtime.legacy import ExecutionContext, LegacyRequest
     from rehydrate.runtime.requests import PendingRequest, RequestAnswer
     from rehydrate.runtime.result import WorkflowRunResult
@@ -52,6 +54,7 @@ __all__ = [
     "PlainScope",
     "Reducer",
     "RequestAnswer",
+    "RunEvents",
     "RunFailedError",
     "RunStream",
     "Runner",
@@ -64,6 +67,7 @@ __all__ = [
     "WorkflowCheckpoint",
     "WorkflowCheckpointException",
     "WorkflowContext",
+    "WorkflowDescription",
     "WorkflowExecutor",
     "WorkflowRunResult",
     "add",

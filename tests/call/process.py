@@ -78,7 +78,8 @@ async def main(told: dict[str, object]) -> dict[str, object]:
     """Make the call that is told."""
     world = World(crashes=set(told.pop("crashes", [])), hangs=set(told.pop("hangs", [])))
     make = MAKERS[str(told.pop("workflow", "desk"))]
-    workflow = make(world, SqliteCheckpointStorage("runs.db"), depth=told.pop("depth", 1))
+    store = SqliteCheckpointStorage("runs.db", keep_events=bool(told.pop("keep_events", False)))
+    workflow = make(world, store, depth=told.pop("depth", 1))
     text = told.pop("text", None)
     message = None if text is None else Note(str(text))
     try:

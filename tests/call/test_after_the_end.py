@@ -5,7 +5,7 @@ import gc
 
 import pytest
 
-from rehydrate import Status
+from rehydrate import Status, WorkflowBuilder, WorkflowExecutor, executor
 from tests.call.desk import Gate, Note, desk
 from tests.call.stores import rest
 
@@ -83,3 +83,29 @@ def test_a_claim_that_is_saved_while_its_cancelled_caller_waits_is_cancelled_as_
 
     head = asyncio.run(scenario())
     assert (head.header.status, head.owner) == (Status.CANCELLED, None)
+
+
+@pytest.mark.parametrize("turns", range(8))
+def test_a_run_without_a_store_ends_once_whatever_finishes_last(turns):
+    """A branch that finishes just as what another one did is about to be passed on: there is one end and one header."""
+
+    @executor(id="split")
+    async def split(text: str) -> str:
+        return text
+
+    @executor(id="quick")
+    async def quick(text: str) -> str:
+        return text
+
+    @executor(id="slow")
+    async def slow(text: str) -> str:
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        return text
+
+    child = WorkflowBuilder("child", quick).build()
+    builder = WorkflowBuilder("branches", split).add_fan_out_edges(split, [slow, WorkflowExecutor(child, "child")])
+    result = asyncio.run(builder.build().run("a"))
+    assert (result.status, result.outputs) == (Status.IDLE, ["a", "a"])
+    assert result.checkpoint.header.seq == 0
+    assert [event.sequence for event in result.events] == list(range(1, result.checkpoint.header.events + 1))

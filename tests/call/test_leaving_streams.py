@@ -6,6 +6,7 @@ import gc
 import pytest
 
 from rehydrate import Status
+from rehydrate.errors import SaveFailedError
 from rehydrate.model.events import OutputYielded, StatusChanged, TurnStarted
 from tests.call.desk import Gate, Note, desk
 from tests.call.stores import rest
@@ -188,3 +189,34 @@ def test_a_cancelled_result_cancels_the_run(world, store, depth):
     assert run(scenario()).header.status is Status.CANCELLED
     world.gates.clear()
     assert run(workflow.run(Note("a"), run_id="r")).outputs == ["1: a"]
+
+
+def test_cancel_waits_five_seconds_for_its_store(world, store):
+    """A store that does not take `CANCELLED` in time fails `cancel()`, `result()` and the reader with a store's error,
+    none of which hangs or looks as if its own task had been cancelled; what is saved stays resumable."""
+    workflow = desk(world, store)
+
+    async def scenario():
+        loop = asyncio.get_running_loop()
+        clock, ahead = loop.time, [0.0]
+        loop.time = lambda: clock() + ahead[0]
+        gate = world.gates["clerk a"] = Gate()
+        stream = workflow.run(Note("a"), run_id="r", stream=True)
+        await anext(stream)
+        await gate.entered.wait()
+        store.gated_commit, store.commit_gate = 1, Gate()
+
+        async def read():
+            return [event async for event in stream]
+
+        waiting = [asyncio.create_task(work) for work in (stream.cancel(), stream.result(), read())]
+        await store.commit_gate.entered.wait()
+        assert not any(task.done() for task in waiting)
+        ahead[0] = 6.0
+        return await asyncio.gather(*waiting, return_exceptions=True)
+
+    assert [(type(error), "within 5 seconds" in str(error)) for error in run(scenario())] == [
+        (SaveFailedError, True)
+    ] * 3
+    world.gates.clear()
+    assert run(workflow.run(checkpoint="latest", run_id="r")).outputs == ["1: a"]

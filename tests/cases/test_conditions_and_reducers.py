@@ -1,7 +1,5 @@
 """Conditions and reducers that raise: the superstep fails, and a resume asks them again (section 3.6 and 3.9)."""
 
-import functools
-
 import pytest
 
 from rehydrate import Case, Default, Status, WorkflowBuilder, WorkflowContext, WorkflowExecutor, executor
@@ -306,5 +304,8 @@ def test_a_condition_that_returns_a_coroutine_fails_like_one_that_raises(place):
     async def never(number):
         return False
 
-    error = failed(sending(functools.partial(never), []), 0, checkpoint_storage=place.store)
+    def hidden(number):
+        return never(number)
+
+    error = failed(sending(hidden, []), 0, checkpoint_storage=place.store)
     assert isinstance(error.__cause__, PredicateError)

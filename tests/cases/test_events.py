@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from rehydrate import Executor, Status, WorkflowBuilder, WorkflowContext, WorkflowExecutor, executor, handler
+from rehydrate.errors import SaveFailedError
 from rehydrate.model.events import (
     Emitted,
     Event,
@@ -109,16 +110,65 @@ def test_what_is_emitted_is_not_kept(place):
     assert not any(isinstance(event, Emitted) for event in again)
 
 
-def test_a_committed_event_is_published_after_its_commit(place):
-    """Section 3.11: whoever reads an event knows that the commit which reports it is done."""
+@pytest.mark.parametrize("durability", ["superstep", "turn"])
+def test_a_committed_event_is_published_after_its_commit(place, durability):
+    """Section 3.11: whoever reads an event knows that the commit which reports it is done, under every durability."""
 
     async def read():
-        stream = three_children([]).run("A", run_id="r", stream=True, checkpoint_storage=place.store)
+        given = {"run_id": "r", "checkpoint_storage": place.store, "durability": durability}
+        stream = three_children([]).run("A", stream=True, **given)
         return [(event.sequence, place.store.commits[-1].header.events) async for event in stream if not event.live]
 
     pairs = bounded(read())
-    assert pairs
+    assert [sequence for sequence, _ in pairs] == list(range(1, len(pairs) + 1))
     assert all(sequence <= saved for sequence, saved in pairs)
+    assert len(pairs) == place.head("r").events == len(run(three_children([]), "A", durability="off").events)
+
+
+def test_what_was_never_saved_was_never_told(place):
+    """Section 3.11: with `durability="turn"` a lost turn has told its claim and what was live; numbers go on there."""
+    place.store.fails_from = 2
+
+    async def read():
+        stream = talking().run(2, run_id="r", stream=True, checkpoint_storage=place.store, durability="turn")
+        events = [await anext(stream) for _ in range(5)]
+        with pytest.raises(SaveFailedError):
+            await anext(stream)
+        return events
+
+    lost = bounded(read())
+    assert [type(event) for event in lost] == [TurnStarted, SuperstepStarted, InvocationStarted, Emitted, Emitted]
+    place.store.fails_from = None
+    result = run(talking(), 2, run_id="r", checkpoint_storage=place.reopen(), durability="turn")
+    assert [*numbers(lost), *numbers(result.events)] == [1, 2, 3, 4, 5, 6]
+
+
+def test_an_answer_through_the_stream_brings_out_what_was_held_back(place):
+    """Sections 3.11 and 5: with `durability="turn"` an answer is saved when it is given, and so is all before it."""
+
+    async def read():
+        gate = asyncio.Event()
+        given = {"run_id": "r", "checkpoint_storage": place.store, "durability": "turn"}
+        first = await three_children([]).run("A", **given)
+        stream = three_children([], gate=gate).run(
+            "B", checkpoint=first, on_pending="keep", stream=True, checkpoint_storage=place.store, durability="turn"
+        )
+        before = [await anext(stream)]
+        while not (isinstance(before[-1], InvocationStarted) and before[-1].executor_id == "work"):
+            before.append(await anext(stream))
+        await stream.answer(answers(first, "now"))
+        asked = await anext(stream)
+        while not isinstance(asked, RequestOpened):
+            asked = await anext(stream)
+        saved = place.store.commits[-1].header
+        gate.set()
+        return before, asked, saved, await stream.result()
+
+    before, asked, saved, result = bounded(read())
+    assert not any(isinstance(event, SuperstepCompleted) for event in before)
+    assert (asked.path, saved.status) == ("asks#2", Status.RUNNING)
+    assert asked.sequence <= saved.events
+    assert result.outputs == ["A asked: now", "B risked", "B worked"]
 
 
 def test_events_say_where_they_come_from(place):
@@ -137,6 +187,39 @@ def test_events_say_where_they_come_from(place):
     assert (yielded.path, yielded.executor_id, yielded.superstep, yielded.data) == ("", "told", 3, "X=Y")
     handled = [(e.path, e.executor_id, e.activation) for e in events if isinstance(e, InvocationStarted)]
     assert handled == [("ask#1", "asker", 1), ("ask#1", "asker", 2), ("ask#1", "last", 1), ("", "told", 1)]
+
+
+def test_events_of_what_was_recorded_before_say_the_same(place):
+    """Section 3.11: a request that is surfaced again, and an output given back, name what they named at first."""
+    given = {"checkpoint_storage": place.store, "idempotency_key": "k"}
+    first = run(asking_child([]), "x", **given)
+    again = run(asking_child([]), checkpoint=first, checkpoint_storage=place.store)
+    told, repeated = (
+        [msgspec.structs.replace(event, sequence=0) for event in result.events if isinstance(event, RequestOpened)]
+        for result in (first, again)
+    )
+    assert told == repeated
+    outputs = [
+        [msgspec.structs.replace(event, sequence=0) for event in result.events if isinstance(event, OutputYielded)]
+        for result in (run(adder_flow(), 1, **given), run(adder_flow(), 1, **given))
+    ]
+    assert outputs[0] == outputs[1]
+    assert [(event.executor_id, event.superstep, event.activation) for event in outputs[0]] == [("adds", 1, 1)]
+
+
+def test_what_comes_out_of_a_scope_names_the_node_and_the_scope(place):
+    """Section 3.11: a scope's events, and an output that it gives out, name the node that runs it and its number."""
+    result = run(three_children([]), "A", checkpoint_storage=place.store)
+    found = {
+        (type(event).__name__, event.path, event.executor_id, event.superstep, event.activation)
+        for event in result.events
+    }
+    assert {
+        ("ScopeStarted", "long#1", "long", 2, 1),
+        ("ScopeEnded", "long#1", "long", 2, 1),
+        ("OutputYielded", "", "long", 2, 1),
+        ("RequestOpened", "asks#1", "question", 1, 1),
+    } <= found
 
 
 def test_a_turn_begins_and_ends_once(place):

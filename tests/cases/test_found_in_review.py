@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from rehydrate import Status, WorkflowBuilder, WorkflowExecutor, executor
+from rehydrate.errors import RunFailedError
 from rehydrate.model.events import RequestOpened
 from tests.cases.flows import asking_child, overlapping_turns, three_children
 from tests.cases.kit import answers, bounded, failed, run
@@ -53,6 +54,42 @@ def test_an_answer_through_the_stream_lets_every_child_end_right(place):
 
     result = bounded(answered())
     assert (result.status, result.outputs, result.turn) == (Status.IDLE, ENDS, 1)
+
+
+def test_an_answer_through_the_stream_after_a_failure_is_part_of_the_turn(place, fresh):
+    """Case 58: one child has failed, one still works, and the third is answered in the middle, through the stream.
+
+    The turn ends FAILED with the answer taken and all other work done; a fresh process runs the failed child only.
+    """
+    log = []
+
+    async def answered():
+        gate = asyncio.Event()
+        stream = three_children(log, broken={"risk"}, gate=gate).run(
+            "A", run_id="r", stream=True, checkpoint_storage=place.store
+        )
+        told = []
+        async for event in stream:
+            told.append(type(event).__name__)
+            if isinstance(event, RequestOpened):
+                for _ in range(2000):
+                    if {"work", "risk"} <= {*log}:
+                        break
+                    await asyncio.sleep(0)
+                await stream.answer({event.request_id: "now"})
+                gate.set()
+        try:
+            await stream.result()
+        except RunFailedError as error:
+            return error, told
+        raise AssertionError("the run did not fail")
+
+    error, told = bounded(answered())
+    assert sorted(log) == ["asks", "begin", "risk", "told", "work"]
+    assert (error.where, error.result.pending_requests, error.result.outputs) == ("fails#1/risk", (), [])
+    assert told[-2:] == ["InvocationFailed", "StatusChanged"]
+    reply = fresh.ask("three_children", place.told(error.result.checkpoint_id))
+    assert (reply["status"], reply["outputs"], reply["log"]) == ("IDLE", ENDS, ["risk"])
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])

@@ -168,8 +168,8 @@ def test_the_error_lists_the_problems_and_says_what_to_do() -> None:
     with pytest.raises(WorkflowBuildError) as caught:
         WorkflowBuilder(name="wrong", start_executor=node("a"), version=0, max_supersteps=0).build()
     assert str(caught.value) == (
-        "workflow 'wrong' cannot be built (2 problem(s)):\n"
+        "workflow 'wrong' cannot be built, 2 problems:\n"
         "  - version is 0; use a whole number from 1 on\n"
         "  - max_supersteps is 0; use a whole number from 1 on\n"
-        " Correct these and build again."
+        "Correct these and build again."
     )

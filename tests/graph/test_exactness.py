@@ -46,6 +46,19 @@ class Labelled(TypedDict):
     label: NotRequired[str]
 
 
+class Holder(TypedDict, Generic[T]):
+    held: T
+
+
+class Folder(TypedDict):
+    inside: list["Folder"]
+
+
+class NamedFolder(TypedDict):
+    name: str
+    inside: list["NamedFolder"]
+
+
 @runtime_checkable
 class Named(Protocol):
     name: str
@@ -82,6 +95,9 @@ class Person:
         (Box[int], Crate[int]),
         (Named, Person),
         (float, int),
+        (Holder[int | str], Holder[str]),
+        (Folder, NamedFolder),
+        (dict[str, list[Any]], Folder),
     ],
 )
 def test_the_wider_hint_covers_the_narrower(wide, narrow) -> None:
@@ -108,6 +124,8 @@ def test_open_parameters_are_the_same_as_any() -> None:
         (Literal["a"], Literal["b"]),
         (Animal, Swimmer),
         (Named, int),
+        (Holder[int], Holder[str]),
+        (Point, Folder),
     ],
 )
 def test_unrelated_hints_cover_neither(one, other) -> None:
@@ -152,6 +170,13 @@ def test_a_target_accepts_what_may_turn_out_to_fit(target, sent, taken) -> None:
         (Box[int], Box[str], True),
         (Box, Box[int], False),
         (Any, object, True),
+        (Literal["a", "b"], Literal["b", "c"], True),
+        (Literal["a", "b"], Literal["b"], False),
+        (Literal["a"], Literal["b"], False),
+        (Literal[1], Literal[True], False),
+        (Holder[int], Holder[str], False),
+        (Folder, NamedFolder, False),
+        (Folder, Folder, True),
     ],
 )
 def test_equally_exact_hints_are_ambiguous(one, other, equal) -> None:

@@ -21,7 +21,8 @@ from typing import (
 
 import pytest
 
-from rehydrate.graph.hints import describe, fields_of, matches, members, problem_of
+from rehydrate.graph.hint_problems import problem_of
+from rehydrate.graph.hints import describe, fields_of, matches, members
 
 T = TypeVar("T")
 Number = TypeVar("Number", int, str)

@@ -172,7 +172,7 @@ def test_maps_with_different_ends_share_no_workers() -> None:
 def test_an_unknown_end_is_named() -> None:
     """By the id that was given."""
     builder = WorkflowBuilder("map", plan).add_map_edge(plan, work, into="nobody")
-    assert "edge 'plan' -> 'work': there is no executor 'nobody'; add it by object" in problems(builder)
+    assert "map 'plan' -> 'work': there is no executor 'nobody'; add it by object" in problems(builder)
 
 
 def test_a_list_with_an_item_that_no_worker_takes_is_refused_at_its_line() -> None:

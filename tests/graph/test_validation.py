@@ -11,6 +11,7 @@ from rehydrate.graph.edges import MultiSelectionGroup
 from rehydrate.graph.executor import Executor, executor
 from rehydrate.graph.graph_spec import unnumbered
 from rehydrate.graph.handlers import handler, response_handler
+from rehydrate.graph.problems import problem_at
 from rehydrate.graph.sub_workflow import WorkflowExecutor
 from rehydrate.graph.validation import notes, problems
 from tests.graph.graphs import Built, defined, edge, fan_in, fan_out, graph, join, node, switch
@@ -121,7 +122,7 @@ def test_a_right_graph_has_no_problems() -> None:
         (flow(fan_in("b", "a", "a"), joins="b"), "fan-in of 'b' names 'a' 2 times; name each executor once"),
         (
             flow(fan_in("b", "a", "b"), joins="b"),
-            "fan-in into 'b' has 'b' among its sources; a join cannot wait for itself",
+            "fan-in into 'b' has 'b' among its sources; leave it out, a join cannot wait for itself",
         ),
         (
             flow(edge("a", "c"), fan_in("b", "a"), fan_in("b", "c"), nodes="abc", joins="b"),
@@ -158,8 +159,8 @@ def test_an_id_that_was_changed_after_the_executor_was_made_is_checked() -> None
 
 def test_problems_that_the_builder_met_come_first() -> None:
     """They are of the same list."""
-    spec = replace(flow(nodes="abc"), problems=("add_chain was given fewer than two executors",))
-    assert problems(spec)[0] == "add_chain was given fewer than two executors"
+    spec = replace(flow(nodes="abc"), problems=(problem_at("few-executors", "add_chain", "was given one", "add one"),))
+    assert problems(spec)[0] == "add_chain was given one; add one"
     assert len(problems(spec)) == 3
 
 
@@ -248,7 +249,8 @@ def test_a_join_needs_one_handler_for_what_all_its_sources_send() -> None:
         groups=[fan_out("s", "a", "b"), fan_in("j", "a", "b")],
     )  # fmt: skip
     assert problems(spec) == [
-        "fan-in into 'j': one handler has to take a list of int | str; it has handlers for list[int] | list[str]"
+        "fan-in into 'j': one handler has to take a list of int | str, and it has handlers for list[int] |"
+        " list[str]; let one of them take them all"
     ]
 
 

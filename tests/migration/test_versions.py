@@ -262,12 +262,12 @@ def test_the_same_call_again_is_continued_under_a_later_version(store) -> None:
 @pytest.mark.parametrize(
     ("version", "migrate", "problem"),
     [
-        (2, {2: nothing}, "migrate has a function for version 2"),
+        (2, {2: nothing}, "migrate[2] brings up no older version"),
         (2, {0: nothing}, "whole numbers from 1 to 1"),
-        (3, {"1": nothing}, "migrate has a function for version '1'"),
+        (3, {"1": nothing}, "migrate['1'] brings up no older version"),
         (2, {1: "nothing"}, "migrate[1] is 'nothing'; give a function"),
         (2, {1: waits}, "migrate[1] is async"),
-        (1, {1: nothing}, "migrate has a function for version 1"),
+        (1, {1: nothing}, "migrate[1] brings up no older version"),
     ],
 )
 def test_wrong_migrations_are_problems_of_the_build(version, migrate, problem: str) -> None:

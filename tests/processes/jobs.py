@@ -83,7 +83,8 @@ class Caller:
         self.name = str(told["name"])
         self.journal = os.open(str(told["journal"]), os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         self.fate = Fate({})
-        store = CallerStore(str(told["file"]), clock=ManualClock(float(told["now"])) if "now" in told else None)
+        clock = ManualClock(float(told["now"])) if "now" in told else None
+        store = CallerStore(str(told["file"]), clock=clock, keep_events=bool(told.get("keep_events")))
         store.caller = self
         make, self.message = WORKFLOWS[str(told.get("workflow", "shop"))]
         self.workflow = make(store)

@@ -65,8 +65,11 @@ class Client:
         self.chance = chance
         self.told = {
             "file": str(folder / "runs.db"), "journal": "/dev/null", "name": "", "workflow": "conversation",
+            "keep_events": True,
         }  # fmt: skip
-        self.store = SqliteCheckpointStorage(folder / "runs.db")
+        self.store = SqliteCheckpointStorage(folder / "runs.db", keep_events=True)
+        #: The number of the newest event that was found in the store.
+        self.kept = 0
         self.child: Child | None = None
         self.kills = 0
         #: What was acknowledged: the number of the newest event, and all results.
@@ -177,6 +180,7 @@ class Client:
             return None
         assert not head.alive
         assert head.header.events >= self.event
+        self.check_kept(head)
         # The records are counted, and their sum is compared, as they are loaded.
         opened = {request.request_id for request in do(self.store.inspect(Latest(self.run_id))).requests}
         assert len(opened) == head.header.pending
@@ -197,6 +201,13 @@ class Client:
         self.check_stored(result)
         assert self.head().header.checkpoint_id == result["checkpoint"]
         assert self.head().header.events >= self.event
+        self.check_kept(self.head())
+
+    def check_kept(self, head: Head) -> None:
+        """Check that the store has kept each event of the commits that are there, and none of another."""
+        found = do(self.store.events(self.run_id, after=self.kept, limit=100_000))
+        assert [event.number for event in found] == list(range(self.kept + 1, head.header.events + 1))
+        self.kept = head.header.events
 
     def check_stored(self, result: dict[str, object]) -> None:
         """Check that a result that was acknowledged is there as it was."""

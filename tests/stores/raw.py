@@ -9,7 +9,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
 
-from rehydrate.model.checkpoint import RequestRow
+import msgspec
+
+from rehydrate.model.checkpoint import Commit, RequestRow
 from rehydrate.stores.sqlite import SqliteCheckpointStorage
 from rehydrate.testing.store_contract import CommitMaker, ManualClock
 
@@ -21,14 +23,20 @@ def use(path: Path, call: Callable[[SqliteCheckpointStorage], Awaitable[T]]) -> 
     """Open the store, make one call and close it."""
 
     async def main() -> T:
-        async with SqliteCheckpointStorage(path, clock=CLOCK) as store:
+        async with SqliteCheckpointStorage(path, clock=CLOCK, keep_events=True) as store:
             return await call(store)
 
     return asyncio.run(main())
 
 
+def told(commit: Commit, *events: bytes) -> Commit:
+    """Return a commit that reports these events, numbered from 1."""
+    header = msgspec.structs.replace(commit.header, events=len(events))
+    return msgspec.structs.replace(commit, header=header, events=events)
+
+
 def fill(path: Path, run_id: str = "run") -> CommitMaker:
-    """Store a run at rest: three checkpoints, records `a`, `b` and a big one, a request and a turn with a key."""
+    """Store a run at rest: three checkpoints; records `a`, `b`, a big one; a request, a turn with a key, two events."""
     if path.exists():
         return commit_run(path, run_id)
     data, maker = filled(run_id)
@@ -53,7 +61,7 @@ def commit_run(path: Path, run_id: str) -> CommitMaker:
         await store.commit(maker.claim({"a": b"first a", "b": b"first b", "big": b"x" * 600_000}))
         request = RequestRow(f"q-{run_id}", run_id, "child#1", "open")
         await store.commit(maker.step({"a": b"second a"}, requests=[request], turn=maker.turn(f"key-{run_id}")))
-        await store.commit(maker.end({"b": b"second b"}))
+        await store.commit(told(maker.end({"b": b"second b"}), b"first", b"second"))
 
     use(path, main)
     return maker

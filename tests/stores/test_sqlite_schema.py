@@ -30,12 +30,30 @@ def test_each_migration_is_applied_once_with_its_checksum(tmp_path: Path) -> Non
     path = tmp_path / "runs.db"
     fill(path)
     schema = ask(path, SCHEMA)
-    text = files("rehydrate.stores").joinpath("sql", "0001_runs.sql").read_bytes()
-    applied = [(1, "0001_runs.sql", hashlib.sha256(text).hexdigest())]
+    names = ["0001_runs.sql", "0002_events.sql"]
+    texts = [files("rehydrate.stores").joinpath("sql", name).read_bytes() for name in names]
+    applied = [
+        (number, name, hashlib.sha256(text).hexdigest())
+        for number, name, text in zip((1, 2), names, texts, strict=True)
+    ]
     assert ask(path, "SELECT * FROM rehydrate_migration") == applied
     use(path, lambda store: store.head("run"))
     assert ask(path, "SELECT * FROM rehydrate_migration") == applied
     assert ask(path, SCHEMA) == schema
+
+
+@pytest.mark.parametrize("applied", range(1, len(known_migrations())))
+def test_a_migrated_database_has_the_schema_of_a_new_one(tmp_path: Path, applied: int) -> None:
+    """Whatever version made a file, opening it gives it the tables and indexes of a new one, and keeps its rows."""
+    fresh, old = tmp_path / "fresh.db", tmp_path / "old.db"
+    fill(fresh)
+    with closing(sqlite3.connect(old, isolation_level=None)) as connection:
+        migrate(connection, "s", known_migrations()[:applied])
+        connection.execute("INSERT INTO rehydrate_record VALUES (1, 'k', x'01')")
+    assert ask(old, SCHEMA) != ask(fresh, SCHEMA)
+    use(old, lambda store: store.head("run"))
+    assert ask(old, SCHEMA) == ask(fresh, SCHEMA)
+    assert ask(old, "SELECT * FROM rehydrate_record") == [(1, "k", b"\x01")]
 
 
 def test_a_database_of_newer_code_is_refused(tmp_path: Path) -> None:
@@ -118,7 +136,7 @@ def test_a_deleted_run_leaves_no_row(tmp_path: Path) -> None:
     """Deleting the only run empties every table."""
     path = tmp_path / "runs.db"
     fill(path)
-    tables = ("run", "checkpoint", "record", "live", "request", "turn")
+    tables = ("run", "checkpoint", "record", "live", "request", "turn", "event")
     assert all(ask(path, f"SELECT count(*) FROM rehydrate_{table}")[0][0] for table in tables)
     assert use(path, lambda store: store.delete("run")) is True
     assert {table: ask(path, f"SELECT count(*) FROM rehydrate_{table}")[0][0] for table in tables} == dict.fromkeys(

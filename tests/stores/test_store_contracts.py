@@ -9,6 +9,7 @@ import pytest
 from rehydrate.ports import CheckpointStorage
 from rehydrate.stores.memory import InMemoryCheckpointStorage
 from rehydrate.stores.sqlite import SqliteCheckpointStorage
+from rehydrate.testing.contract_events import EVENT_CHECKS
 from rehydrate.testing.contract_processes import of_two_processes_one_wins
 from rehydrate.testing.contract_races import of_two_tasks_one_wins, of_two_threads_one_wins
 from rehydrate.testing.store_contract import LocalStoreContract, MakeStore, StoreContract
@@ -28,6 +29,16 @@ class TestSqliteStore(LocalStoreContract):
     @pytest.fixture
     def make_store(self, tmp_path: Path) -> MakeStore:
         return partial(SqliteCheckpointStorage, tmp_path / "runs.db")
+
+
+@pytest.mark.parametrize("check", EVENT_CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+def test_a_store_that_is_told_to_keeps_events(tmp_path: Path, kind: str, check) -> None:
+    """The contract's part on events, over both stores with `keep_events=True`."""
+    kept = {"keep_events": True}
+    make = InMemoryCheckpointStorage if kind == "memory" else partial(SqliteCheckpointStorage, tmp_path / "runs.db")
+    assert make(**kept).keeps_events
+    asyncio.run(check(partial(make, **kept)))
 
 
 @pytest.mark.proof

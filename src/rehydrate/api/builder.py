@@ -13,6 +13,7 @@ from typing import Any, Final, Self, TypeAlias, cast
 from rehydrate.api.workflow import Workflow
 from rehydrate.codecs import TypeRegistry, ValueCodec, type_name
 from rehydrate.errors import DefinitionError, WorkflowBuildError
+from rehydrate.errors.definition import BuildProblem
 from rehydrate.graph.assembly import assemble, stored_hints
 from rehydrate.graph.definition import Reducer
 from rehydrate.graph.edges import (
@@ -27,7 +28,8 @@ from rehydrate.graph.edges import (
 from rehydrate.graph.executor import Executor
 from rehydrate.graph.graph_spec import GraphSpec, unnumbered
 from rehydrate.graph.maps import with_ends
-from rehydrate.graph.migration import Migration, migration_problems
+from rehydrate.graph.migration import Migration
+from rehydrate.graph.problems import problem_at, problem_of_error
 from rehydrate.graph.reducers import reducer_of
 from rehydrate.graph.validation import notes, problems
 from rehydrate.ports.store import CheckpointStorage
@@ -76,19 +78,19 @@ class WorkflowBuilder:
         max_concurrency: int | None = None,
         migrate: Mapping[int, Migration] | None = None,
     ) -> None:
+        self._problems: list[BuildProblem] = []
         self._name = name
         self._version = version
         check_storage(checkpoint_storage)
         self._checkpoint_storage = checkpoint_storage
-        self._resources = dict(resources or {})
+        self._resources = cast("dict[str, type]", self._mapping(resources, "resources"))
         self._max_supersteps = max_supersteps
         self._max_concurrency = max_concurrency
-        self._migrations = dict(migrate or {})
+        self._migrations = cast("dict[int, Migration]", self._mapping(migrate, "migrate"))
         #: By identity, because an id may come twice and an executor need not be hashable.
         self._executors: dict[int, Executor] = {}
         self._groups: list[EdgeGroup] = []
-        self._problems: list[str] = []
-        self._reducers = self._named_reducers(reducers or {})
+        self._reducers = self._named_reducers(self._mapping(reducers, "reducers"))
         self._start = self._added(start_executor, "start_executor")
 
     def add_edge(
@@ -104,7 +106,7 @@ class WorkflowBuilder:
         """Add an edge from each executor to the next."""
         ends = self._ends(executors, "add_chain")
         if ends is not None and len(ends) < 2:
-            self._problems.append("add_chain was given fewer than two executors; name at least two")
+            self._refuse("few-executors", "add_chain", "was given fewer than two executors", "name at least two")
         for source, target in zip(ends or (), (ends or ())[1:], strict=False):
             self._groups.append(DirectGroup(unnumbered(source, target)))
         return self
@@ -126,8 +128,13 @@ class WorkflowBuilder:
     def add_switch_case_edge_group(self, source: Node, cases: Sequence[Case | Default]) -> Self:
         """Send each message to the first `Case` that holds, else to the one `Default`."""
         where = "add_switch_case_edge_group"
-        if not all(isinstance(case, Case | Default) for case in cast("Sequence[object]", cases)):
-            self._problems.append(f"{where} was given something that is neither Case nor Default; use only these")
+        several = self._several(cases, where)
+        if several is None:
+            return self
+        cases = [case for case in several if isinstance(case, Case | Default)]
+        if len(cases) < len(several):
+            what = "was given something that is neither Case nor Default"
+            self._refuse("no-case-or-default", where, what, "use only these")
             return self
         chosen = [case for case in cases if isinstance(case, Case)]
         defaults = [case for case in cases if isinstance(case, Default)]
@@ -163,10 +170,11 @@ class WorkflowBuilder:
         """Return the workflow and freeze its executors. Raises `WorkflowBuildError` with every problem."""
         spec = self._spec()
         found = problems(spec)
+        hints = stored_hints(spec, list(spec.by_id))
         try:
-            registry = TypeRegistry(stored_hints(spec, list(spec.by_id)))
+            registry = TypeRegistry(hints)
         except DefinitionError as error:
-            raise WorkflowBuildError(str(self._name), (*found, str(error))) from error
+            raise WorkflowBuildError(str(self._name), (*found, *_type_problems(hints))) from error
         if found:
             raise WorkflowBuildError(str(self._name), tuple(found))
         definition = assemble(spec, type_name)
@@ -187,21 +195,29 @@ class WorkflowBuilder:
             resources=self._resources,
             max_supersteps=self._max_supersteps,
             max_concurrency=self._max_concurrency,
-            problems=(
-                *self._problems,
-                *migration_problems(self._version, cast("Mapping[object, object]", self._migrations)),
-            ),
+            problems=tuple(self._problems),
             migrations=self._migrations,
         )
 
-    def _named_reducers(self, given: Mapping[str, ReducerLike]) -> dict[str, Reducer]:
+    def _refuse(self, code: str, where: str, what: str, action: str) -> None:
+        self._problems.append(problem_at(code, where, what, action))
+
+    def _mapping(self, given: object, where: str) -> dict[str, object]:
+        if isinstance(given, Mapping):
+            return dict(cast("Mapping[str, object]", given))
+        if given is not None:
+            self._refuse("no-mapping", where, f"was given {given!r:.100}, which is no mapping", "pass a dict by names")
+        return {}
+
+    def _named_reducers(self, given: Mapping[str, object]) -> dict[str, Reducer]:
         found: dict[str, Reducer] = {}
         for key, value in given.items():
-            reducer = reducer_of(value)
-            if reducer is None:
-                self._problems.append(
-                    f"the reducer of state key {key!r} has no name; use a named function or Reducer(name, function)"
-                )
+            place = f"the reducer of state key {key!r}"
+            if not isinstance(value, Reducer) and not callable(value):
+                action = "use one of the library, a named function or Reducer(name, function)"
+                self._refuse("reducer", place, f"is {value!r:.100}, which is no function", action)
+            elif (reducer := reducer_of(value)) is None:
+                self._refuse("reducer-name", place, "has no name", "use a named function or Reducer(name, function)")
             else:
                 found[key] = reducer
         return found
@@ -217,21 +233,44 @@ class WorkflowBuilder:
             hint = "wrap the workflow in WorkflowExecutor(workflow, id=...)"
         else:
             hint = "put @executor on a function, or pass an object of an Executor class"
-        self._problems.append(f"{where} was given {node!r:.100}, which is no executor; {hint}")
+        self._refuse("no-executor", where, f"was given {node!r:.100}, which is no executor", hint)
         return None
 
-    def _ends(self, nodes: Iterable[object], where: str) -> list[str] | None:
+    def _several(self, given: object, where: str) -> list[object] | None:
+        """Return what should be several things as a list; `None` where it is a lone one."""
+        if isinstance(given, Iterable) and not isinstance(given, str):
+            return list(cast("Iterable[object]", given))
+        what = f"was given {'the text ' if isinstance(given, str) else ''}{given!r:.100} for several executors"
+        self._refuse("no-list", where, what, "pass a list")
+        return None
+
+    def _ends(self, nodes: object, where: str) -> list[str] | None:
         """Return the ids of all nodes; `None` where one is wrong."""
-        if isinstance(nodes, str):
-            self._problems.append(f"{where} was given the text {nodes!r} for several executors; pass a list")
+        several = self._several(nodes, where)
+        if several is None:
             return None
-        ids = [self._added(node, where) for node in nodes]
+        ids = [self._added(node, where) for node in several]
         return [name for name in ids if name is not None] if None not in ids else None
 
-    def _targets(self, one: object, several: Iterable[object], where: str) -> list[str] | None:
+    def _targets(self, one: object, several: object, where: str) -> list[str] | None:
         """Return the id of `one` and those of the several on its other side; `None` where there are none."""
         ends = self._ends(several, where)
         first = self._added(one, where)
         if ends == []:
-            self._problems.append(f"{where} of {first!r} names no executor on its other side; name at least one")
+            place = f"{where} of {first!r}"
+            self._refuse("few-executors", place, "names no executor on its other side", "name at least one")
         return [first, *ends] if first is not None and ends else None
+
+
+def _type_problems(hints: Sequence[object]) -> list[BuildProblem]:
+    """Return what keeps types from being stored, each once: what is without a problem goes on to be compared."""
+    sound: list[object] = []
+    found: dict[BuildProblem, None] = {}
+    for hint in hints:
+        try:
+            TypeRegistry([*sound, hint])
+        except DefinitionError as error:
+            found[problem_of_error(error, "types")] = None
+        else:
+            sound.append(hint)
+    return list(found)

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import Literal, Unpack, overload
 
+from rehydrate.errors import WrongCallError
 from rehydrate.ports import CheckpointStorage
 from rehydrate.runtime.call import CheckpointArgument, check_given
 from rehydrate.runtime.checkpoint import WorkflowCheckpoint
+from rehydrate.runtime.following import RunEvents
 from rehydrate.runtime.options import CallOptions, TurnOptions
 from rehydrate.runtime.position import Position
 from rehydrate.runtime.program import HasProgram
@@ -86,6 +88,13 @@ class Session:
         """Go on from a checkpoint of this run."""
         check_given(checkpoint)
         return self._runner.run(message, stream=stream, checkpoint=checkpoint, **options)
+
+    def events(self, *, after: int = 0) -> RunEvents:
+        """Return the events of the session's run behind number `after`, as `Workflow.events` does."""
+        run_id = self._position.run_id
+        if run_id is None:
+            raise WrongCallError("this session has no run yet.", "Run it first, or name the run: session(run_id=...).")
+        return RunEvents(self._runner.program, self._runner.checkpoint_storage, run_id, after)
 
     def run_sync(self, message: object = None, **options: Unpack[CallOptions]) -> WorkflowRunResult:
         """Do `run` and wait for it, as `Workflow.run_sync` does."""

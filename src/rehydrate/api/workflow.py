@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import Literal, Unpack, overload
 
-from rehydrate.codecs import ValueCodec
+from rehydrate.codecs import ValueCodec, type_name
 from rehydrate.graph.definition import Definition
+from rehydrate.graph.description import WorkflowDescription, describe_workflow
+from rehydrate.graph.drawing import DrawingFormat, draw
 from rehydrate.ports import CheckpointStorage
 from rehydrate.runtime.call import CheckpointArgument, check_given
+from rehydrate.runtime.following import RunEvents
 from rehydrate.runtime.options import CallOptions, TurnOptions
 from rehydrate.runtime.position import Position
 from rehydrate.runtime.program import Program
@@ -131,9 +134,26 @@ class Workflow:
         """Return a session: the same calls, with run id and newest checkpoint supplied."""
         return Session(self, Position(run_id, checkpoint), checkpoint_storage)
 
+    def events(self, run_id: str, *, after: int = 0, checkpoint_storage: CheckpointStorage | None = None) -> RunEvents:
+        """Return the events of a run behind number `after`: those that its store has kept, then what comes while this
+        process drives it. Raises `EventsNotKeptError` where the next one was not kept."""
+        store = self._checkpoint_storage if checkpoint_storage is None else checkpoint_storage
+        return RunEvents(self._program, store, run_id, after)
+
     def run_sync(self, message: object = None, **options: Unpack[RunOptions]) -> WorkflowRunResult:
         """Do `run` and wait for it: in scripts, and inside a running loop through a thread."""
         return wait_for(self.run(message, stream=False, **options))
+
+    def draw(self, format: DrawingFormat = "text") -> str:
+        """Return a drawing with all sub-workflows: `text` for a terminal, `mermaid`, or `dot` for Graphviz.
+
+        Raises `WrongCallError` for another format.
+        """
+        return draw(self.describe(), format)
+
+    def describe(self) -> WorkflowDescription:
+        """Return the whole tree as plain data; `dataclasses.asdict` of it can be written as JSON."""
+        return describe_workflow(self.definition, type_name)
 
     def __repr__(self) -> str:
         return f"Workflow({self.name!r}, version={self.version}, executors={len(self.definition.order)})"

@@ -12,7 +12,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, ForwardRef, cast
 
 from rehydrate.errors.codec import UnresolvedTypeError
-from rehydrate.graph.hints import Hint, fields_of, is_literal, is_typed_dict, members, qualified_name, shape
+from rehydrate.graph.annotations import type_parameters
+from rehydrate.graph.hints import (
+    Hint,
+    fields_of,
+    is_literal,
+    is_typed_dict,
+    may_contain_itself,
+    members,
+    qualified_name,
+    shape,
+)
 
 from .classes import declares_fields, is_storable, layout_of
 from .marks import mark_of
@@ -47,14 +57,23 @@ class Reach:
                 waiting.extend(classes_in(hint, qualified_name(cls)))
 
 
-def classes_in(hint: Hint, where: str = "the given types") -> Iterator[type]:
-    """Yield every class that a hint names; raises `UnresolvedTypeError` for one that is only a name."""
+def classes_in(hint: Hint, where: str = "the given types", within: tuple[Hint, ...] = ()) -> Iterator[type]:
+    """Yield every class that a hint names; raises `UnresolvedTypeError` for one that is only a name.
+
+    The hints `within` are being looked at.
+    """
+    if hint in within:
+        return
+    if may_contain_itself(hint):
+        within = (*within, hint)
+    if isinstance(hint, ForwardRef) and getattr(hint, "__forward_evaluated__", False):
+        hint = cast("Hint", getattr(hint, "__forward_value__"))  # noqa: B009  (left in an alias that contains itself)
     if isinstance(hint, str | ForwardRef):
         name = hint if isinstance(hint, str) else hint.__forward_arg__
         raise UnresolvedTypeError(where, f"{name!r} is only a name")
     for member in members(hint):
         if isinstance(member, str | ForwardRef):
-            yield from classes_in(member, where)
+            yield from classes_in(member, where, within)
         if is_literal(member):
             yield from (type(value) for value in typing.get_args(member))
             continue
@@ -65,7 +84,7 @@ def classes_in(hint: Hint, where: str = "the given types") -> Iterator[type]:
         if found.origin in _OPAQUE:
             continue
         for argument in found.arguments or ():
-            yield from classes_in(argument, where)
+            yield from classes_in(argument, where, within)
 
 
 def marked_subclasses(cls: type) -> list[type]:
@@ -119,7 +138,7 @@ def _resolved(cls: type, named: Mapping[str, type]) -> dict[str, Hint]:
     except NameError:
         # A class defined in a function is no global; one of that name among the known types is meant.
         module = sys.modules.get(cls.__module__)
-        local = {name: found for name, found in named.items() if not hasattr(module, name)}
+        local = {name: found for name, found in named.items() if not hasattr(module, name)} | type_parameters(cls)
     try:
         return typing.get_type_hints(cls, localns=cast("dict[str, object]", local), include_extras=True)
     except NameError as error:

@@ -17,7 +17,7 @@ from rehydrate.model.sealed import Sealed
 from .bounds import check_bounds
 from .format import MAX_BYTES, MAX_DEPTH, array_header
 from .layouts import Refusal
-from .marks import mark_of, marked_as
+from .marks import mark_of, marked_as, stored_name
 from .reader import DAMAGE, make_decode
 from .refusal import refusal_of
 from .registry import BUILT_IN, LEAVES, TypeRegistry
@@ -34,8 +34,17 @@ class ValueCodec:
     A class marked with `@checkpointable` that no hint led to joins when a value of it is sealed, or its name is read.
     """
 
-    def __init__(self, registry: TypeRegistry) -> None:
+    def __init__(self, registry: TypeRegistry, *, takes_all: bool = False) -> None:
+        #: Classes that joined without a mark, by name; `None` where none may.
+        self._joined: dict[str, type] | None = {} if takes_all else None
         self._learn(registry)
+
+    @property
+    def copies(self) -> ValueCodec:
+        """The codec for copies that never leave this process: it also takes classes that were never registered."""
+        found = self.__dict__.get("_copies")
+        # Threads that come at once get the same one: each has to open what another has sealed.
+        return found or self.__dict__.setdefault("_copies", ValueCodec(self.registry, takes_all=True))
 
     def _learn(self, registry: TypeRegistry) -> None:
         self.registry = registry
@@ -72,7 +81,8 @@ class ValueCodec:
                 check_bounds(data)
             value = self._decode(data)
         except UnknownTypeError as error:
-            marked = marked_as(error.name)
+            known = self._joined.get(error.name) if self._joined else None
+            marked = [known] if known is not None else marked_as(error.name)
             if len(marked) != 1 or marked[0] in self._names:
                 raise
             self._learn(self.registry.joined_by(marked[0]))
@@ -97,11 +107,17 @@ class ValueCodec:
         return cast("list[object]", self.open(Sealed("list", array_header(count) + b"".join(chunks))))
 
     def _admits(self, error: Exception) -> bool:
-        """Let a marked class join whose lack of registration is the error."""
+        """Let a class join whose lack of registration is the error, if it is marked or all may."""
         cls: object = error.args[0] if isinstance(error, KeyError) and error.args else None
-        if not isinstance(cls, type) or mark_of(cls) is None or cls in self._names:
+        if not isinstance(cls, type) or cls in self._names or (mark_of(cls) is None and self._joined is None):
             return False
-        self._learn(self.registry.joined_by(cls))
+        registry = self.registry.joined_by(cls)
+        name = stored_name(cls)
+        if name not in registry:
+            return False
+        if self._joined is not None:
+            self._joined[name] = cls
+        self._learn(registry)
         return True
 
     def _careful_bytes(self, value: object) -> bytes:

@@ -12,12 +12,10 @@ import msgspec
 
 from rehydrate.graph.definition import Definition
 from rehydrate.graph.edges import Edge
-from rehydrate.ids import join_slot, order_key, outer_id, request_name, scope_of, slot
+from rehydrate.ids import join_slot, order_key, outer_id, scope_of, slot
 from rehydrate.model.effects import STATE_EFFECTS, Ask, Effect, Failure, Output, Route, Send, SetState, UpdateState
 from rehydrate.model.events import (
     MessageDropped,
-    OutputYielded,
-    RequestOpened,
     ScopeEnded,
     SuperstepCompleted,
 )
@@ -43,6 +41,7 @@ from .commands import MergeState
 from .joins import deadlocked, fire_joins
 from .maps import close_maps, map_of
 from .plan import ChainKey, Plan, invocation_name, plan_of
+from .reading import surfaced, yielded
 from .run import birth_of
 from .state import Conflict, Write, Writes, apply_writes, contributions, find_conflict
 from .steps import Arrival, close_step, drop_scope, open_step
@@ -214,7 +213,7 @@ class Barrier:
                 for route in effect.routes or ():
                     self._send(effect.value, route, delivery.trail)
             case Output():
-                self._yield(effect.value, effect.routes or (), delivery.executor)
+                self._yield(effect.value, effect.routes or (), delivery.executor, delivery.activation)
             case Ask():
                 self._ask(delivery, effect)
             case SetState() | UpdateState():
@@ -261,12 +260,13 @@ class Barrier:
         self.draft.put(self.path, "map", str(number), MapRecord(edge.into, trail))
         self.arrivals += [Arrival(edge.target, item, (*trail, number, i)) for i, item in enumerate(value.items)]
 
-    def _yield(self, value: Payload, routes: tuple[Route, ...], executor: str) -> None:
+    def _yield(self, value: Payload, routes: tuple[Route, ...], executor: str, activation: int) -> None:
         if not self.path:
             assert isinstance(value, Sealed)  # noqa: S101  (no map edge lies beyond the root)
             number = self.draft.count("", "output") + 1
-            self.draft.put("", "output", f"{number:08d}", OutputRecord(value, executor))
-            self.change.events.append(OutputYielded(executor_id=executor, superstep=self.superstep, data=value))
+            record = OutputRecord(value, executor, self.superstep, activation)
+            self.draft.put("", "output", f"{number:08d}", record)
+            self.change.events.append(yielded(record))
             return
         number = self.scope.outbox + 1
         self.scope = msgspec.structs.replace(self.scope, outbox=number)
@@ -282,20 +282,10 @@ class Barrier:
             ask.response_type,
             ask.handler,
             delivery.trail,
+            self.superstep,
         )
         self.draft.put(self.path, "request", name, record)
-        inner = request_name(self.path, delivery.executor, delivery.activation, ask.count)
-        self.change.events.append(
-            RequestOpened(
-                path=self.path,
-                executor_id=delivery.executor,
-                superstep=self.superstep,
-                activation=delivery.activation,
-                request_id=outer_id(birth_of(self.draft), inner),
-                data=ask.data,
-                response_type=ask.response_type,
-            )
-        )
+        self.change.events.append(surfaced(outer_id(birth_of(self.draft), f"{self.path}/{name}"), self.path, record))
 
     def _take_scopes(self, executor: str) -> None:
         """Take the outboxes of the executor's scopes that came to rest, and end those with nothing open."""
@@ -315,7 +305,7 @@ class Barrier:
         for name, record in sorted(self.draft.items(child, "outbox"), key=lambda item: int(item[0])):
             item: OutboxRecord = record
             if executor not in self.graph.forwards_messages:
-                self._yield(item.value, item.routes, executor)
+                self._yield(item.value, item.routes, executor, scope_of(slot(child)[1])[1])
                 self.draft.remove(child, "outbox", name)
                 continue
             if not item.routes:

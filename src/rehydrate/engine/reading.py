@@ -12,7 +12,7 @@ from rehydrate.graph.definition import Definition
 from rehydrate.ids import join_slot, order_key, outer_id, scope_of
 from rehydrate.model.checkpoint import Status
 from rehydrate.model.effects import Failure
-from rehydrate.model.events import RequestOpened
+from rehydrate.model.events import OutputYielded, RequestOpened
 from rehydrate.model.records import FailureRecord, OutputRecord, RequestRecord, StepRecord
 
 from .change import Change
@@ -64,14 +64,22 @@ def open_requests(run: Run, place: str = "") -> list[OpenedRequest]:
 
 
 def surfaced(request_id: str, path: str, record: RequestRecord) -> RequestOpened:
-    """Return the event that tells of a request that is open already."""
+    """Return the event that tells of an open request."""
     return RequestOpened(
         path=path,
         executor_id=record.executor,
+        superstep=record.superstep,
         activation=record.activation,
         request_id=request_id,
         data=record.data,
         response_type=record.response_type,
+    )
+
+
+def yielded(record: OutputRecord) -> OutputYielded:
+    """Return the event that tells of an output."""
+    return OutputYielded(
+        executor_id=record.executor_id, superstep=record.superstep, activation=record.activation, data=record.value
     )
 
 

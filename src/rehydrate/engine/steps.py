@@ -122,13 +122,16 @@ def start_step(change: Change, path: str, plan: Plan) -> None:
         first = chain[0]
         change.then.append(StartInvocation(path, step.superstep, first, plan.payloads(first), alone=len(chain) == 1))
     for delivery in plan.scopes:
-        start_scope(change, path, delivery, step.payloads[delivery.payload])
+        start_scope(change, path, step, delivery)
 
 
-def start_scope(change: Change, parent: str, delivery: Delivery, payload: Payload) -> None:
+def start_scope(change: Change, parent: str, step: StepRecord, delivery: Delivery) -> None:
     """Begin a sub-workflow with the message it received; its number is the activation of its executor."""
     path = child_path(parent, delivery.executor, delivery.activation)
-    change.events.append(ScopeStarted(path=path, executor_id=delivery.executor, activation=delivery.activation))
+    payload = step.payloads[delivery.payload]
+    change.events.append(
+        ScopeStarted(path=path, executor_id=delivery.executor, superstep=step.superstep, activation=delivery.activation)
+    )
     start = change.graph_at(path).start
     arrival = Arrival(start, payload, (1,), "list" if isinstance(payload, Listed) else "message")
     open_step(change, path, ScopeRecord(delivery.trail, inputs=1), [arrival])

@@ -58,7 +58,7 @@ from .run import (
     SendTypeError,
     StateConflictError,
 )
-from .store import CommitConflictError, SaveFailedError, StoreClosedError, StoreUnavailableError
+from .store import CommitConflictError, EventsNotKeptError, SaveFailedError, StoreClosedError, StoreUnavailableError
 
 __all__ = [
     "AlreadyAnsweredError",
@@ -73,6 +73,7 @@ __all__ = [
     "CommitConflictError",
     "DefinitionError",
     "EffectError",
+    "EventsNotKeptError",
     "ExecutorDefinitionError",
     "ForeignCheckpointError",
     "ForeignRequestError",

@@ -6,9 +6,34 @@ They must not be raised by a running workflow.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from .base import DefinitionError
+
+
+class BuildProblem(str):
+    """One problem of a workflow: a sentence that says where it is, what is wrong and what to do next.
+
+    `code` is stable across releases; `place` names the executor, the edge or the argument.
+    """
+
+    code: str
+    place: str
+    action: str
+
+    def __new__(cls, sentence: str, code: str, place: str, action: str) -> Self:
+        """Make a problem; its sentence ends with the action."""
+        self = super().__new__(cls, sentence)
+        self.code, self.place, self.action = code, place, action
+        return self
+
+    @classmethod
+    def of(cls, error: DefinitionError, place: str) -> Self:
+        """Return the problem that an error tells."""
+        return cls(str(error), error.code, place, error.action())
+
+    def __reduce__(self) -> tuple[type[Self], tuple[str, str, str, str]]:
+        return type(self), (str(self), self.code, self.place, self.action)
 
 
 @dataclass(eq=False, repr=False)
@@ -17,16 +42,20 @@ class WorkflowBuildError(DefinitionError):
 
     code: ClassVar[str] = "workflow-build"
     workflow: str
-    problems: tuple[str, ...]
+    problems: tuple[BuildProblem, ...]
 
     def text(self) -> str:
         """Return every problem, one a line."""
-        lines = "\n".join(f"  - {problem}" for problem in self.problems)
-        return f"workflow {self.workflow!r} cannot be built ({len(self.problems)} problem(s)):\n{lines}\n"
+        lines = "".join(f"\n  - {problem}" for problem in self.problems)
+        number = "1 problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
+        return f"workflow {self.workflow!r} cannot be built, {number}:{lines}"
 
     def action(self) -> str:
         """Say what to do next."""
-        return "Correct these and build again."
+        return "Correct this and build again." if len(self.problems) == 1 else "Correct these and build again."
+
+    def __str__(self) -> str:
+        return f"{self.text()}\n{self.action()}"
 
 
 @dataclass(eq=False, repr=False)

@@ -47,6 +47,29 @@ class SaveFailedError(StoreError):
 
 
 @dataclass(eq=False, repr=False)
+class EventsNotKeptError(StoreError):
+    """The store has not kept these events of a run."""
+
+    code: ClassVar[str] = "events-not-kept"
+    run_id: str
+    #: Numbers of the first and the last one that are missing.
+    first: int
+    last: int
+
+    def text(self) -> str:
+        """Name run and events."""
+        which = f"event {self.first}" if self.first == self.last else f"events {self.first} to {self.last}"
+        return f"the store has not kept {which} of run {self.run_id!r}."
+
+    def action(self) -> str:
+        """Say what to do next."""
+        return (
+            f"Read on with after={self.last}. To keep events, make the store with keep_events=True in every process"
+            " that runs the workflow."
+        )
+
+
+@dataclass(eq=False, repr=False)
 class StoreUnavailableError(StoreError):
     """The store cannot be opened or used."""
 

@@ -12,10 +12,10 @@ import sys
 import typing
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
-from types import FrameType, FunctionType
-from typing import Final
+from types import FrameType, FunctionType, MappingProxyType
+from typing import Final, TypeVar, cast
 
-from rehydrate.graph.hints import Hint
+from rehydrate.graph.hints import Hint, substituted
 
 if sys.version_info >= (3, 14):
     import annotationlib
@@ -60,11 +60,19 @@ class UnresolvedError(Exception):
 class Annotations:
     """The annotations of one function, each resolved when it is asked for.
 
-    `owner` is the class that the function was defined in; `names` are local names kept when it was decorated.
+    `owner` is the class that the function was defined in; `names` are local names kept when it was decorated; `given`
+    says what type variables stand for.
     """
 
-    def __init__(self, function: Callable[..., object], owner: type | None, names: Mapping[str, object]) -> None:
+    def __init__(
+        self,
+        function: Callable[..., object],
+        owner: type | None,
+        names: Mapping[str, object],
+        given: Mapping[Hint, Hint] = MappingProxyType({}),
+    ) -> None:
         inner = inspect.unwrap(function)
+        self._given = given
         self._raw = raw_annotations(inner)
         self._globals: dict[str, object] = getattr(inner, "__globals__", {})
         self._locals = {**_closure(inner), **names}
@@ -72,6 +80,7 @@ class Annotations:
             known = {*self._globals, *vars(builtins), *self._locals}
             self._locals |= {name: value for name, value in vars(owner).items() if name not in known}
             self._locals.setdefault(owner.__name__, owner)
+        self._locals |= {**type_parameters(owner), **type_parameters(inner)}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -89,9 +98,17 @@ class Annotations:
 
         holder.__annotations__ = {"hint": hint}
         try:
-            return typing.get_type_hints(holder, self._globals, self._locals, include_extras=True)["hint"]
+            found = typing.get_type_hints(holder, self._globals, self._locals, include_extras=True)["hint"]
         except (NameError, AttributeError, TypeError, SyntaxError) as error:
             raise UnresolvedError(hint if isinstance(hint, str) else repr(hint), str(error)) from error
+        return substituted(found, self._given)
+
+
+def type_parameters(generic: object) -> dict[str, object]:
+    """Return the type variables in the brackets behind the name of a function or class, by their names."""
+    # Came with Python 3.12.
+    parameters = cast("tuple[TypeVar, ...]", getattr(generic, "__type_params__", ()))
+    return {parameter.__name__: parameter for parameter in parameters}
 
 
 def local_names(function: Callable[..., object], frame: FrameType | None) -> dict[str, object]:

@@ -14,7 +14,8 @@ from rehydrate.graph.annotations import Annotations, UnresolvedError
 from rehydrate.graph.definition import Definition, Join, Reducer
 from rehydrate.graph.edges import Edge, EdgeGroup, FanInGroup, FanOutGroup, MapGroup
 from rehydrate.graph.graph_spec import GraphSpec, edges_of, kind_of, names_in, with_edges
-from rehydrate.graph.hints import Hint, is_anything, plain, problem_of
+from rehydrate.graph.hint_problems import problem_of
+from rehydrate.graph.hints import Hint, is_anything, plain
 from rehydrate.graph.signature import signature_text
 from rehydrate.graph.sub_workflow import WorkflowExecutor
 from rehydrate.graph.traffic import distinct, stored_by

@@ -8,24 +8,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from rehydrate.errors.definition import BuildProblem
 from rehydrate.graph.definition import Definition
 from rehydrate.graph.edges import Edge, FanInGroup
 from rehydrate.graph.exactness import accepts, covers
 from rehydrate.graph.executor import Executor
 from rehydrate.graph.graph_spec import GraphSpec, edges_of
 from rehydrate.graph.hints import Hint, describe, is_anything, members, shape
+from rehydrate.graph.problems import edge_place, problem, problem_at
 from rehydrate.graph.sub_workflow import WorkflowExecutor
 from rehydrate.graph.traffic import sends, takes
 
 
-def type_problems(spec: GraphSpec) -> list[str]:
-    """Return the mismatches between declared types; all ends of edges must be known."""
-    found: list[str] = []
+def type_problems(spec: GraphSpec) -> list[BuildProblem]:
+    """Return the mismatches between declared types; nothing is said of executors that are a problem already."""
+    found: list[BuildProblem] = []
     for executor in spec.executors:
         edges = spec.leaving.get(executor.id, ())
-        if not _is_sound(executor) or not all(_is_sound(spec.by_id[edge.target]) for edge in edges):
-            continue  # its handlers are a problem already
-        found += _with_edges(spec, executor, edges) if edges else _without_edges(executor)
+        if _is_sound(executor):
+            found += _with_edges(spec, executor, edges) if edges else _without_edges(executor)
     for group in spec.groups:
         if isinstance(group, FanInGroup):
             found += _one_list(spec, "fan-in into", edges_of(group))
@@ -37,44 +38,48 @@ def type_problems(spec: GraphSpec) -> list[str]:
     return found
 
 
+def _is_known(spec: GraphSpec, name: str) -> bool:
+    return name in spec.by_id and _is_sound(spec.by_id[name])
+
+
 def _is_sound(executor: Executor) -> bool:
     specs = executor.handler_table.specs
     return not specs.errors and (bool(specs.handlers) or isinstance(executor, WorkflowExecutor))
 
 
-def _without_edges(executor: Executor) -> Iterator[str]:
+def _without_edges(executor: Executor) -> Iterator[BuildProblem]:
     sent = sends(executor, onward=False)
     if sent:
-        yield (
-            f"executor {executor.id!r} says that it sends {_listed(sent)} but has no outgoing edge; add one, or use"
-            " ctx.yield_output and WorkflowContext[Never, ...]"
-        )
+        what = f"says that it sends {_listed(sent)} but has no outgoing edge"
+        action = "add one, or use ctx.yield_output and WorkflowContext[Never, ...]"
+        yield problem_at("sends-nowhere", f"executor {executor.id!r}", what, action)
 
 
-def _with_edges(spec: GraphSpec, executor: Executor, edges: Sequence[Edge]) -> Iterator[str]:
+def _with_edges(spec: GraphSpec, executor: Executor, edges: Sequence[Edge]) -> Iterator[BuildProblem]:
     sent = sends(executor, onward=True)
+    place = f"executor {executor.id!r}"
     if not sent:
-        yield f"executor {executor.id!r} has outgoing edges but says nothing of what it sends; {_remedy(executor)}"
+        yield problem_at(
+            "sends-nothing", place, "has outgoing edges but says nothing of what it sends", _remedy(executor)
+        )
         return
-    useless = [edge for edge in edges if not any(_taken(spec, edge, hint) for hint in sent)]
+    known = [edge for edge in edges if _is_known(spec, edge.target)]
+    useless = [edge for edge in known if not any(_taken(spec, edge, hint) for hint in sent)]
     for edge in useless:
         wanted = "a list of " if edge.fan_in or edge.gathers else ""
-        kind = "map" if edge.into is not None else "edge"
-        sends_it = f"{edge.source!r} sends {wanted}{_listed(sent)}"
-        yield (
-            f"{kind} {edge.source!r} -> {edge.target!r}: {sends_it}, {edge.target!r} takes"
-            f" {'items of ' if kind == 'map' else ''}{_listed(takes(spec.by_id[edge.target]))}; change one of them or"
-            " remove the edge"
-        )
-    if len(useless) == len(edges):
+        where = edge_place(edge)
+        items = "items of " if edge.into is not None else ""
+        taken = f"{items}{_listed(takes(spec.by_id[edge.target]))}"
+        sentence = f"{where}: {edge.source!r} sends {wanted}{_listed(sent)}, {edge.target!r} takes {taken}"
+        yield problem("edge-types", where, sentence, "change one of them or remove the edge")
+    if len(known) < len(edges) or len(useless) == len(edges):
         return
     targets = ", ".join(dict.fromkeys(repr(edge.target) for edge in edges))
     for hint in sent:
         if not any(_taken(spec, edge, hint) for edge in edges):
-            yield (
-                f"executor {executor.id!r} sends {describe(hint)}, which none of its targets takes ({targets}); add a"
-                " handler for it to one of them, or an edge to one that has it"
-            )
+            what = f"sends {describe(hint)}, which none of its targets takes ({targets})"
+            action = "add a handler for it to one of them, or an edge to one that has it"
+            yield problem_at("not-taken", place, what, action)
 
 
 def _taken(spec: GraphSpec, edge: Edge, hint: Hint) -> bool:
@@ -97,18 +102,19 @@ def _elements(hint: Hint) -> list[Hint]:
     return found
 
 
-def _one_list(spec: GraphSpec, kind: str, edges: Sequence[Edge]) -> Iterator[str]:
+def _one_list(spec: GraphSpec, kind: str, edges: Sequence[Edge]) -> Iterator[BuildProblem]:
     """What hands over one list needs a handler that takes a list of everything that can be in it."""
-    target = spec.by_id[edges[0].target]
-    sources = [spec.by_id[edge.source] for edge in edges]
-    if not all(map(_is_sound, [target, *sources])):
+    if not all(_is_known(spec, name) for name in (edges[0].target, *(edge.source for edge in edges))):
         return
+    target = spec.by_id[edges[0].target]
     sent = [hint for edge in edges for hint in sends(spec.by_id[edge.source], onward=True) if _taken(spec, edge, hint)]
     if sent and not any(all(accepts(taken, list[hint]) for hint in sent) for taken in takes(target)):
-        yield (
-            f"{kind} {target.id!r}: one handler has to take a list of {_listed(sent)}; it has handlers for"
+        where = f"{kind} {target.id!r}"
+        sentence = (
+            f"{where}: one handler has to take a list of {_listed(sent)}, and it has handlers for"
             f" {_listed(takes(target))}"
         )
+        yield problem("list-types", where, sentence, "let one of them take them all")
 
 
 def _remedy(executor: Executor) -> str:

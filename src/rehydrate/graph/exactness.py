@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final, TypeVar, cast
+from typing import Final, NamedTuple, TypeVar, cast
 
 from rehydrate.graph.annotations import raw_annotations
 from rehydrate.graph.hints import (
@@ -21,8 +21,10 @@ from rehydrate.graph.hints import (
     is_protocol,
     is_typed_dict,
     matches,
+    may_contain_itself,
     members,
     shape,
+    substituted,
 )
 
 Candidate = TypeVar("Candidate")
@@ -39,9 +41,19 @@ def accepts(target: Hint, sent: Hint) -> bool:
     return all(any(_overlap(taken, part) for taken in members(target)) for part in members(sent))
 
 
+class _Comparison(NamedTuple):
+    """How two hints are compared: `loose` lets numbers stand for one another as for type checkers.
+
+    `within` are the pairs that are being compared and may contain themselves.
+    """
+
+    loose: bool
+    within: tuple[tuple[Hint, Hint], ...] = ()
+
+
 def covers(wide: Hint, narrow: Hint) -> bool:
     """Tell whether every value of `narrow` is one of `wide`."""
-    return _covers(wide, narrow, True)
+    return _covers(wide, narrow, _Comparison(loose=True))
 
 
 def narrower(first: Hint, second: Hint) -> bool:
@@ -118,54 +130,62 @@ def _place(value: object, hint: Hint) -> int:
 def _indistinct(one: Hint, other: Hint) -> bool:
     if covers(one, other) or covers(other, one):
         return covers(one, other) and covers(other, one)
+    if is_literal(one) and is_literal(other):
+        return any(matches(value, other) for value in typing.get_args(one))
     left, right = shape(one), shape(other)
-    return left is not None and right is not None and left.origin is right.origin and not checks_elements(left.origin)
+    return (
+        left is not None
+        and right is not None
+        and left.origin is right.origin
+        and not (checks_elements(left.origin) or is_typed_dict(left.origin))
+    )
 
 
 def _overlap(taken: Hint, sent: Hint) -> bool:
-    return _covers(taken, sent, True) or _covers(sent, taken, False)
+    return _covers(taken, sent, _Comparison(loose=True)) or _covers(sent, taken, _Comparison(loose=False))
 
 
-def _covers(wide: Hint, narrow: Hint, loose: bool) -> bool:
-    """`loose`: numbers stand for one another as for type checkers."""
+def _covers(wide: Hint, narrow: Hint, how: _Comparison) -> bool:
+    if may_contain_itself(wide) or may_contain_itself(narrow):
+        if (wide, narrow) in how.within:
+            return True
+        how = how._replace(within=(*how.within, (wide, narrow)))
     parts = members(wide)
-    return all(any(_covers_member(part, member, loose) for part in parts) for member in members(narrow))
+    return all(any(_covers_member(part, member, how) for part in parts) for member in members(narrow))
 
 
-def _covers_member(wide: Hint, narrow: Hint, loose: bool) -> bool:
+def _covers_member(wide: Hint, narrow: Hint, how: _Comparison) -> bool:
     if is_anything(wide):
         return True
     if is_anything(narrow):
         return False
     if is_literal(narrow):
-        return all(matches(value, wide, exact=not loose) for value in typing.get_args(narrow))
+        return all(matches(value, wide, exact=not how.loose) for value in typing.get_args(narrow))
     if is_literal(wide):
         return False
     upper, lower = shape(wide), shape(narrow)
     if upper is None or lower is None:
         return wide == narrow
     if is_typed_dict(lower.origin):
-        return _covers_typed_dict(upper, lower, loose)
-    return not is_typed_dict(upper.origin) and _covers_class(upper, lower, loose)
+        return _covers_typed_dict(wide, narrow, how)
+    return not is_typed_dict(upper.origin) and _covers_class(upper, lower, how)
 
 
-def _covers_typed_dict(upper: Shape, lower: Shape, loose: bool) -> bool:
-    fields = fields_of(lower.origin)
+def _covers_typed_dict(wide: Hint, narrow: Hint, how: _Comparison) -> bool:
+    upper, fields = cast("Shape", shape(wide)), fields_of(narrow)
     if is_typed_dict(upper.origin):
         return all(
-            key in fields and _covers(hint, fields[key][0], loose) and fields[key][1] >= required
-            for key, (hint, required) in fields_of(upper.origin).items()
+            key in fields and _covers(hint, fields[key][0], how) and fields[key][1] >= required
+            for key, (hint, required) in fields_of(wide).items()
         )
     if not issubclass(dict, upper.origin):
         return False
     keys, *values = upper.arguments or (object,)
-    return _covers(keys, str, loose) and all(
-        _covers(value, hint, loose) for value in values for hint, _ in fields.values()
-    )
+    return _covers(keys, str, how) and all(_covers(value, hint, how) for value in values for hint, _ in fields.values())
 
 
-def _covers_class(upper: Shape, lower: Shape, loose: bool) -> bool:
-    if not _is_subclass(lower.origin, upper.origin, loose):
+def _covers_class(upper: Shape, lower: Shape, how: _Comparison) -> bool:
+    if not _is_subclass(lower.origin, upper.origin, how):
         return False
     if upper.arguments is None:
         return True
@@ -173,24 +193,24 @@ def _covers_class(upper: Shape, lower: Shape, loose: bool) -> bool:
     if arguments is None:
         return all(is_anything(argument) or argument is Ellipsis for argument in upper.arguments)
     if issubclass(lower.origin, tuple):
-        return _covers_tuple(upper.origin, upper.arguments, arguments, loose)
-    return _covers_each(upper.arguments, arguments, loose)
+        return _covers_tuple(upper.origin, upper.arguments, arguments, how)
+    return _covers_each(upper.arguments, arguments, how)
 
 
-def _covers_tuple(upper: type, wanted: tuple[Hint, ...], arguments: tuple[Hint, ...], loose: bool) -> bool:
+def _covers_tuple(upper: type, wanted: tuple[Hint, ...], arguments: tuple[Hint, ...], how: _Comparison) -> bool:
     elements = arguments[:1] if _is_open_ended(arguments) else arguments
     if upper is not tuple or _is_open_ended(wanted):
-        return all(_covers(wanted[0], element, loose) for element in elements)
-    return elements is arguments and len(elements) == len(wanted) and _covers_each(wanted, elements, loose)
+        return all(_covers(wanted[0], element, how) for element in elements)
+    return elements is arguments and len(elements) == len(wanted) and _covers_each(wanted, elements, how)
 
 
 def _is_open_ended(arguments: tuple[Hint, ...]) -> bool:
     return len(arguments) == 2 and arguments[1] is Ellipsis
 
 
-def _covers_each(wanted: Sequence[Hint], given: Sequence[Hint], loose: bool) -> bool:
+def _covers_each(wanted: Sequence[Hint], given: Sequence[Hint], how: _Comparison) -> bool:
     # Of different length where a mapping is taken for a collection of its keys.
-    return all(_covers(one, other, loose) for one, other in zip(wanted, given, strict=False))
+    return all(_covers(one, other, how) for one, other in zip(wanted, given, strict=False))
 
 
 def _arguments_at(lower: Shape, origin: type) -> tuple[Hint, ...] | None:
@@ -201,17 +221,27 @@ def _arguments_at(lower: Shape, origin: type) -> tuple[Hint, ...] | None:
         return lower.arguments
     parameters = cast("tuple[Hint, ...]", getattr(lower.origin, "__parameters__", ()))
     given = dict(zip(parameters, lower.arguments or (), strict=False))
-    for base in cast("tuple[Hint, ...]", getattr(lower.origin, "__orig_bases__", ())):
+    for base in cast("tuple[Hint, ...]", vars(lower.origin).get("__orig_bases__", lower.origin.__bases__)):
         found = shape(base)
-        if found and found.arguments and found.origin is not typing.Generic and issubclass(found.origin, origin):
-            return _arguments_at(found._replace(arguments=tuple(given.get(a, a) for a in found.arguments)), origin)
+        if not found or found.origin is typing.Generic or not issubclass(found.origin, origin):
+            continue
+        if found.arguments:
+            found = found._replace(arguments=tuple(substituted(argument, given) for argument in found.arguments))
+        if found.arguments or lower.arguments is None:
+            return _arguments_at(found, origin)
     return lower.arguments
 
 
-def _is_subclass(lower: type, upper: type, loose: bool) -> bool:
-    if loose and upper in PROMOTIONS:
+def type_arguments(cls: type, base: type) -> Mapping[Hint, Hint]:
+    """Return what the type variables of a generic base class stand for in a class below it, as far as that is said."""
+    parameters = cast("tuple[Hint, ...]", getattr(base, "__parameters__", ()))
+    return dict(zip(parameters, _arguments_at(Shape(cls, None), base) or (), strict=False)) if parameters else {}
+
+
+def _is_subclass(lower: type, upper: type, how: _Comparison) -> bool:
+    if how.loose and upper in PROMOTIONS:
         return issubclass(lower, (upper, *PROMOTIONS[upper]))
-    if not loose and lower is bool and upper is int:
+    if not how.loose and lower is bool and upper is int:
         return False
     try:
         return issubclass(lower, upper)

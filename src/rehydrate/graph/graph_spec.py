@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import assert_never
+from typing import Literal, TypeAlias, assert_never
 
+from rehydrate.errors.definition import BuildProblem
 from rehydrate.graph.definition import Reducer
 from rehydrate.graph.edges import (
     DirectGroup,
@@ -23,6 +24,8 @@ from rehydrate.graph.edges import (
 )
 from rehydrate.graph.executor import Executor
 from rehydrate.graph.migration import Migration
+
+EdgeKind: TypeAlias = Literal["edge", "fan-out", "switch", "selection", "join", "map"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +45,7 @@ class GraphSpec:
     resources: Mapping[str, type] = field(default_factory=dict[str, type])
     max_supersteps: int = 100
     max_concurrency: int | None = None
-    problems: tuple[str, ...] = ()
+    problems: tuple[BuildProblem, ...] = ()
     migrations: Mapping[int, Migration] = field(default_factory=dict[int, Migration])
 
     @cached_property
@@ -70,7 +73,7 @@ def edges_of(group: EdgeGroup) -> tuple[Edge, ...]:
     return (group.edge,) if isinstance(group, DirectGroup | MapGroup) else group.edges
 
 
-def kind_of(group: EdgeGroup) -> str:
+def kind_of(group: EdgeGroup) -> EdgeKind:
     """Return the word for a kind of group."""
     match group:
         case DirectGroup():
@@ -96,6 +99,21 @@ def names_in(group: EdgeGroup) -> tuple[str | None, ...]:
             return (group.name,)
         case SwitchGroup():
             return (*group.names, *(None for _ in group.cases[len(group.names) :]))
+        case FanOutGroup() | FanInGroup() | MapGroup():
+            return ()
+        case _:
+            assert_never(group)
+
+
+def deciding_in(group: EdgeGroup) -> tuple[object, ...]:
+    """Return the functions that decide where a group sends: conditions, cases, a selection; as the builder got them."""
+    match group:
+        case DirectGroup():
+            return () if group.condition is None else (group.condition,)
+        case SwitchGroup():
+            return group.cases
+        case MultiSelectionGroup():
+            return (group.selection,)
         case FanOutGroup() | FanInGroup() | MapGroup():
             return ()
         case _:

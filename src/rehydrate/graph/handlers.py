@@ -6,7 +6,7 @@ Reading is lazy, because annotations may name what is defined later. Nothing her
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from types import FrameType, FunctionType, MappingProxyType
 from typing import Final, Literal, TypeAlias, TypeVar, cast, overload
@@ -20,7 +20,7 @@ HandlerKind: TypeAlias = Literal["handler", "response_handler", "executor"]
 MARK: Final = "__rehydrate_handler__"
 
 #: What a decorated method gives back; class handlers give nothing, sync or async.
-Method = TypeVar("Method", bound=Callable[..., object])
+Method = TypeVar("Method", bound=Callable[..., Awaitable[None] | None])
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,25 @@ hints (`exactness.py` does).
 from __future__ import annotations
 
 import typing
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from types import NoneType, UnionType
-from typing import Annotated, Any, Final, Literal, NamedTuple, Never, NewType, NoReturn, TypeAlias, TypeVar, Union, cast
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    LiteralString,
+    NamedTuple,
+    Never,
+    NewType,
+    NoReturn,
+    Protocol,
+    TypeAlias,
+    TypeVar,
+    Union,
+    cast,
+)
 
 #: A class or any form that annotations can have; Python has no narrower type for it.
 Hint: TypeAlias = object
@@ -20,6 +35,10 @@ _QUALIFIERS: Final = frozenset({"ClassVar", "Final", "NotRequired", "ReadOnly", 
 #: What else a value of a numeric class is taken for, as type checkers do.
 PROMOTIONS: Final[Mapping[type, tuple[type, ...]]] = {float: (int,), complex: (float, int)}
 _CHECKED_MODULES: Final = frozenset({"builtins", "collections", "collections.abc"})
+
+
+class _Parametrised(Protocol):
+    def __getitem__(self, parameters: tuple[Hint, ...], /) -> Hint: ...
 
 
 class Shape(NamedTuple):
@@ -42,6 +61,8 @@ def _unwrapped(hint: Hint) -> Hint:
     origin = typing.get_origin(hint)
     if hint is None:
         return NoneType
+    if hint is LiteralString:
+        return str
     if isinstance(hint, type) and origin is None:
         return hint
     if isinstance(hint, NewType):
@@ -49,10 +70,9 @@ def _unwrapped(hint: Hint) -> Hint:
     if isinstance(hint, TypeVar):
         constraints = hint.__constraints__
         return cast("Hint", Union[constraints] if constraints else hint.__bound__ or object)  # noqa: UP007
-    if type(hint).__name__ == "TypeAliasType":
-        return getattr(hint, "__value__")  # noqa: B009  (the class came with Python 3.12)
-    if type(origin).__name__ == "TypeAliasType":
-        return getattr(origin, "__value__")[typing.get_args(hint)]  # noqa: B009
+    if is_alias(hint):  # the class came with Python 3.12
+        value = getattr(hint if origin is None else origin, "__value__")  # noqa: B009
+        return value if origin is None else value[typing.get_args(hint)]
     if origin is Annotated or getattr(origin, "_name", None) in _QUALIFIERS:
         return typing.get_args(hint)[0]
     if origin is not None and not hasattr(hint, "__args__"):  # `typing.List` is `list`
@@ -71,6 +91,26 @@ def members(hint: Hint) -> tuple[Hint, ...]:
     for argument in typing.get_args(hint):
         found.extend(member for member in members(argument) if member not in found)
     return tuple(found)
+
+
+def is_alias(hint: Hint) -> bool:
+    """Tell whether a hint is a `type` alias, which may contain itself, parametrised or not."""
+    return "TypeAliasType" in {type(hint).__name__, type(typing.get_origin(hint)).__name__}
+
+
+def may_contain_itself(hint: Hint) -> bool:
+    """Tell whether taking a hint apart may lead back to it, as it does not from a class."""
+    return not isinstance(hint, type) or is_typed_dict(hint)
+
+
+def substituted(hint: Hint, given: Mapping[Hint, Hint]) -> Hint:
+    """Return a hint with other types for some of its type variables."""
+    if isinstance(hint, TypeVar):
+        return given.get(hint, hint)
+    parameters = cast("tuple[Hint, ...]", getattr(hint, "__parameters__", ()))
+    if isinstance(hint, type) or given.keys().isdisjoint(parameters):
+        return hint
+    return cast("_Parametrised", hint)[tuple(given.get(parameter, parameter) for parameter in parameters)]
 
 
 def is_anything(hint: Hint) -> bool:
@@ -116,14 +156,21 @@ def has_runtime_check(hint: Hint) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def fields_of(typed_dict: type) -> Mapping[str, tuple[Hint, bool]]:
-    """Return (hint, required) of each key of a TypedDict. Raises `NameError` where a hint names what does not exist."""
-    by_class = cast("frozenset[str]", getattr(typed_dict, "__required_keys__", ()))
+def fields_of(typed_dict: Hint) -> Mapping[str, tuple[Hint, bool]]:
+    """Return (hint, required) of each key of a TypedDict, parametrised or not.
+
+    Raises `NameError` where a hint names what does not exist.
+    """
+    cls = typing.get_origin(typed_dict) or typed_dict
+    parameters = cast("tuple[Hint, ...]", getattr(cls, "__parameters__", ()))
+    given = dict(zip(parameters, typing.get_args(typed_dict), strict=False))
+    by_class = cast("frozenset[str]", getattr(cls, "__required_keys__", ()))
     found: dict[str, tuple[Hint, bool]] = {}
-    for key, hint in typing.get_type_hints(typed_dict, include_extras=True).items():
+    for key, hint in typing.get_type_hints(cls, include_extras=True).items():
         # The class itself is wrong about postponed `NotRequired[...]`.
         marks = {"Required": True, "NotRequired": False}
-        found[key] = hint, marks.get(getattr(typing.get_origin(hint), "_name", ""), key in by_class)
+        required = marks.get(getattr(typing.get_origin(hint), "_name", ""), key in by_class)
+        found[key] = substituted(hint, given), required
     return found
 
 
@@ -134,10 +181,32 @@ def qualified_name(cls: type) -> str:
 
 def describe(hint: Hint, name: Callable[[type], str] = qualified_name) -> str:
     """Return a hint as text that does not depend on the order of union members; `name` names the classes."""
-    parts = members(hint)
-    if len(parts) != 1:
-        return " | ".join(sorted(describe(part, name) for part in parts)) or "Never"
-    hint = parts[0]
+    return _described(hint, name, ())
+
+
+def _described(hint: Hint, name: Callable[[type], str], within: tuple[Hint, ...]) -> str:
+    return " | ".join(sorted(dict.fromkeys(_texts(hint, name, within)))) or "Never"
+
+
+def _texts(hint: Hint, name: Callable[[type], str], within: tuple[Hint, ...]) -> Iterator[str]:
+    """Give the texts of a union's members, or of a hint itself; of the aliases `within`, which are being described,
+    the name."""
+    if is_alias(hint):
+        if hint in within:
+            yield str(hint)
+            return
+        within = (*within, hint)
+    inner = _unwrapped(hint)
+    if inner is not hint:
+        yield from _texts(inner, name, within)
+    elif is_union(hint):
+        for argument in typing.get_args(hint):
+            yield from _texts(argument, name, within)
+    elif hint is not Never and hint is not NoReturn:
+        yield _text_of_one(hint, name, within)
+
+
+def _text_of_one(hint: Hint, name: Callable[[type], str], within: tuple[Hint, ...]) -> str:
     if is_anything(hint):
         return "Any"
     if hint is NoneType:
@@ -145,7 +214,7 @@ def describe(hint: Hint, name: Callable[[type], str] = qualified_name) -> str:
     if hint is Ellipsis:
         return "..."
     if isinstance(hint, list):
-        return f"[{', '.join(describe(part, name) for part in cast('list[Hint]', hint))}]"
+        return f"[{', '.join(_described(part, name, within) for part in cast('list[Hint]', hint))}]"
     if is_literal(hint):
         return f"Literal[{', '.join(sorted(map(repr, typing.get_args(hint))))}]"
     found = shape(hint)
@@ -153,7 +222,8 @@ def describe(hint: Hint, name: Callable[[type], str] = qualified_name) -> str:
         return repr(hint)
     if found.arguments is None:
         return name(found.origin)
-    return f"{name(found.origin)}[{', '.join(describe(argument, name) for argument in found.arguments) or '()'}]"
+    arguments = ", ".join(_described(argument, name, within) for argument in found.arguments)
+    return f"{name(found.origin)}[{arguments or '()'}]"
 
 
 def matches(value: object, hint: Hint, *, exact: bool = False) -> bool:
@@ -186,13 +256,13 @@ def _matches_member(value: object, hint: Hint, exact: bool) -> bool:
     if found is None:
         return False
     if is_typed_dict(found.origin):
-        return isinstance(value, dict) and _has_fields(cast("dict[object, object]", value), found.origin, exact)
+        return isinstance(value, dict) and _has_fields(cast("dict[object, object]", value), hint, exact)
     if not _of_class(value, found.origin, exact):
         return False
     return found.arguments is None or _matches_arguments(value, found.origin, found.arguments, exact)
 
 
-def _has_fields(value: dict[object, object], typed_dict: type, exact: bool) -> bool:
+def _has_fields(value: dict[object, object], typed_dict: Hint, exact: bool) -> bool:
     for key, (field, required) in fields_of(typed_dict).items():
         if key not in value:
             if required:
@@ -227,34 +297,3 @@ def _matches_tuple(value: Sequence[object], arguments: Sequence[Hint], exact: bo
 def checks_elements(origin: type) -> bool:
     """Tell whether the parameters of such a hint are checked on the elements; those of `Box[X]` are not."""
     return issubclass(origin, Collection) and origin.__module__ in _CHECKED_MODULES
-
-
-def problem_of(hint: Hint) -> str | None:
-    """Return why values cannot be checked against a hint, as the end of a sentence; `None` where they can."""
-    for member in members(hint):
-        problem = _problem_of_member(member)
-        if problem:
-            return problem
-    return None
-
-
-def _problem_of_member(hint: Hint) -> str | None:
-    if is_anything(hint) or is_literal(hint):
-        return None
-    found = shape(hint)
-    if found is None:
-        return f"{hint!r} is not a type"
-    if is_typed_dict(found.origin):
-        return _problem_of_fields(found.origin)
-    if not has_runtime_check(found.origin):
-        return f"{describe(hint)} is a protocol that is not @runtime_checkable"
-    arguments = found.arguments if checks_elements(found.origin) else ()
-    return next((problem for part in arguments or () if part is not Ellipsis and (problem := problem_of(part))), None)
-
-
-def _problem_of_fields(typed_dict: type) -> str | None:
-    try:
-        fields = fields_of(typed_dict)
-    except NameError as error:
-        return f"a key of {describe(typed_dict)} cannot be resolved ({error})"
-    return next((problem for hint, _ in fields.values() if (problem := problem_of(hint))), None)

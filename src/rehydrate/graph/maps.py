@@ -9,9 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from rehydrate.errors.definition import BuildProblem
 from rehydrate.graph.edges import DirectGroup, Edge, EdgeGroup, FanInGroup, MapGroup
 from rehydrate.graph.executor import Executor
 from rehydrate.graph.graph_spec import GraphSpec, edges_of, unnumbered, with_edges
+from rehydrate.graph.problems import edge_place, problem
 
 _Ways: TypeAlias = Mapping[str, Sequence[Edge]]
 
@@ -68,19 +70,22 @@ def _inside(worker: str, into: str, ways: _Ways) -> frozenset[str]:
     return frozenset(seen)
 
 
-def map_problems(spec: GraphSpec) -> Iterator[str]:
+def map_problems(spec: GraphSpec) -> Iterator[BuildProblem]:
     """Give what is wrong with the maps of a graph whose ends of edges are all known."""
     regions = regions_of(spec.groups)
     joins = {group.edges[0].target for group in spec.groups if isinstance(group, FanInGroup)}
     for region in regions:
-        where = f"map {region.edge.source!r} -> {region.edge.target!r} into {region.into!r}"
+        where = f"{edge_place(region.edge)} into {region.into!r}"
         if region.into in (region.edge.target, region.edge.source):
-            yield f"{where}: the end must be another executor than the worker and the source; add one behind them"
+            sentence = f"{where}: the end must be another executor than the worker and the source"
+            yield problem("map-end", where, sentence, "add one behind them")
             continue
         if region.into in joins:
-            yield f"{where}: {region.into!r} is the target of a fan-in as well; join in steps"
+            sentence = f"{where}: {region.into!r} is the target of a fan-in as well"
+            yield problem("map-into-join", where, sentence, "join in steps")
         if not any(edge.target == region.into for name in region.inside for edge in spec.leaving.get(name, ())):
-            yield f"{where}: nothing leads from {region.edge.target!r} to {region.into!r}; add an edge"
+            sentence = f"{where}: nothing leads from {region.edge.target!r} to {region.into!r}"
+            yield problem("map-without-way", where, sentence, "add an edge")
         yield from _entrances(spec, region, regions, where)
         yield from _instances(spec.by_id, region, where)
     for index, one in enumerate(regions):
@@ -88,40 +93,38 @@ def map_problems(spec: GraphSpec) -> Iterator[str]:
             yield from _overlap(one, other)
 
 
-def _entrances(spec: GraphSpec, region: Region, regions: Sequence[Region], where: str) -> Iterator[str]:
+def _entrances(spec: GraphSpec, region: Region, regions: Sequence[Region], where: str) -> Iterator[BuildProblem]:
     """What works for items must get nothing that belongs to none."""
     if spec.start in region.inside:
-        yield f"{where}: the start {spec.start!r} works for its items, and its message belongs to none; start before it"
+        sentence = f"{where}: the start {spec.start!r} works for its items, and its message belongs to none"
+        yield problem("map-start", where, sentence, "start before it")
     workers = {(other.edge.source, other.edge.target) for other in regions if other.into == region.into}
     for edge in sorted({edge for edges in spec.leaving.values() for edge in edges}, key=_ends):
         if edge.target not in region.inside or edge.source in region.inside:
             continue
         if edge.into is None or (edge.source, edge.target) not in workers:
-            yield (
-                f"{where}: {edge.target!r} works for its items and is also reached from {edge.source!r}, which does"
-                " not; give that edge an executor of its own"
+            sentence = (
+                f"{where}: {edge.target!r} works for its items and is also reached from {edge.source!r}, which does not"
             )
+            yield problem("map-entrance", where, sentence, "give that edge an executor of its own")
 
 
-def _instances(by_id: Mapping[str, Executor], region: Region, where: str) -> Iterator[str]:
+def _instances(by_id: Mapping[str, Executor], region: Region, where: str) -> Iterator[BuildProblem]:
     for name in sorted(region.inside & by_id.keys()):
         if by_id[name].has_instance_state:
-            yield (
-                f"{where}: {name!r} works for many items at once and cannot have checkpoint hooks; keep its state with"
-                " ctx.set_state"
-            )
+            sentence = f"{where}: {name!r} works for many items at once and cannot have checkpoint hooks"
+            yield problem("map-hooks", where, sentence, "keep its state with ctx.set_state")
 
 
-def _overlap(one: Region, other: Region) -> Iterator[str]:
+def _overlap(one: Region, other: Region) -> Iterator[BuildProblem]:
     if one.into == other.into or not one.inside & other.inside:
         return
     if _is_within(one, other) or _is_within(other, one):
         return
     shared = ", ".join(map(repr, sorted(one.inside & other.inside)))
-    yield (
-        f"maps into {one.into!r} and {other.into!r} share {shared}; let one lie within the other, or give each of them"
-        " executors of its own"
-    )
+    place = f"maps into {one.into!r} and {other.into!r}"
+    action = "let one lie within the other, or give each of them executors of its own"
+    yield problem("map-overlap", place, f"{place} share {shared}", action)
 
 
 def _is_within(inner: Region, outer: Region) -> bool:

@@ -6,8 +6,7 @@ in the layers above. A migration is pure: it has nothing but what it is given.
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
@@ -128,18 +127,3 @@ class MigrationView(Protocol):
 
 #: Brings a stored run up by one version; what it returns does not matter.
 Migration: TypeAlias = Callable[[MigrationView], object]
-
-
-def migration_problems(version: object, migrations: Mapping[object, object]) -> Iterator[str]:
-    """Give what is wrong with the migrations that a builder was given."""
-    highest = version - 1 if type(version) is int else "..."
-    for number, function in migrations.items():
-        if type(number) is not int or number < 1 or (type(highest) is int and number > highest):
-            yield (
-                f"migrate has a function for version {number!r}; its keys are the older versions that it brings up by"
-                f" one, so whole numbers from 1 to {highest}"
-            )
-        if not callable(function):
-            yield f"migrate[{number!r}] is {function!r:.100}; give a function that takes a MigrationView"
-        elif inspect.iscoroutinefunction(function):
-            yield f"migrate[{number!r}] is async; a migration only changes what it is given, so use a plain def"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 from rehydrate.graph.definition import Definition
 from rehydrate.graph.edges import DirectGroup, EdgeGroup, FanInGroup, FanOutGroup, MapGroup, MultiSelectionGroup
@@ -20,6 +20,7 @@ from rehydrate.graph.sub_workflow import WorkflowExecutor
 from rehydrate.graph.traffic import distinct, takes
 
 TypeName = Callable[[type], str]
+ExecutorKind: TypeAlias = Literal["class", "function", "workflow"]
 #: What structures a line, and what could be taken for it inside of a name.
 _SPECIAL: Final = re.compile(r"[\\:;,>|()\[\]]")
 _LABELS: Final = re.compile(r"(condition name|selection name|\S+) (.*)", re.DOTALL)
@@ -65,7 +66,7 @@ def _shown(name: str) -> str:
 
 
 def _executor_facts(executor: Executor, named: TypeName) -> Iterator[str]:
-    yield f"kind {_kind(executor)}"
+    yield f"kind {executor_kind(executor)}"
     if isinstance(executor, WorkflowExecutor):  # its types are in the lines of its workflow
         return
     specs = executor.handler_table.specs
@@ -85,7 +86,8 @@ def _executor_facts(executor: Executor, named: TypeName) -> Iterator[str]:
         yield f"asks {', '.join(sorted(asks))}"
 
 
-def _kind(executor: Executor) -> str:
+def executor_kind(executor: Executor) -> ExecutorKind:
+    """Return the word for a kind of executor."""
     if isinstance(executor, WorkflowExecutor):
         return "workflow"
     return "function" if isinstance(executor, FunctionExecutor) else "class"

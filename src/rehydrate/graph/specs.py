@@ -6,7 +6,7 @@ Finds every mistake of an executor at once and keeps it; whoever asks for the sp
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import FunctionType, NoneType
 from typing import Final, NamedTuple, cast
@@ -14,8 +14,10 @@ from typing import Final, NamedTuple, cast
 from rehydrate.errors import ExecutorDefinitionError
 from rehydrate.graph.annotations import UNSET, Annotations, UnresolvedError, signature_of
 from rehydrate.graph.context import context_types
+from rehydrate.graph.exactness import type_arguments
 from rehydrate.graph.handlers import Declaration, HandlerSpec, ResponseHandlerSpec, declaration_of
-from rehydrate.graph.hints import Hint, describe, members, problem_of
+from rehydrate.graph.hint_problems import problem_of
+from rehydrate.graph.hints import Hint, describe, members
 
 _POSITIONAL: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _TYPE_FIX: Final = "Use classes, unions of them, or containers such as list[int]."
@@ -89,20 +91,26 @@ def _read_method(cls: type, name: str, owner: type) -> HandlerSpec | ResponseHan
             "replaces a handler of a base class and is none itself",
             "Put @handler (or @response_handler) on it as well, or give it another name.",
         )
-    return _Reader(cast("FunctionType", value), declaration, owner, where).read(name)
+    given = type_arguments(cls, owner)
+    return _Reader(cast("FunctionType", value), declaration, owner, where, given).read(name)
 
 
 class _Reader:
-    """Reads one function; `owner` is the class that it is a method of."""
+    """Reads one function; `owner` is the class that it is a method of, `given` what its type variables stand for."""
 
     def __init__(
-        self, function: Callable[..., object], declaration: Declaration, owner: type | None, where: str
+        self,
+        function: Callable[..., object],
+        declaration: Declaration,
+        owner: type | None,
+        where: str,
+        given: Mapping[Hint, Hint] | None = None,
     ) -> None:
         self.function = function
         self.declaration = declaration
         self.owner = owner
         self.where = where
-        self.annotations = Annotations(function, owner, declaration.names)
+        self.annotations = Annotations(function, owner, declaration.names, given or {})
 
     def read(self, name: str) -> HandlerSpec | ResponseHandlerSpec:
         inner = inspect.unwrap(self.function)
@@ -142,9 +150,10 @@ class _Reader:
                 f"parameter {parameter.name!r} has no annotation",
                 f"Annotate it with the type that it takes, or use {self.declaration.remedy}.",
             )
-        if not members(hint):
+        checked = self._checked(hint)
+        if not members(checked):
             raise self._error(f"parameter {parameter.name!r} can have no value ({describe(hint)})", _TYPE_FIX)
-        return self._checked(hint)
+        return checked
 
     def _effects(self, context: inspect.Parameter | None) -> tuple[tuple[Hint, ...], tuple[Hint, ...]]:
         stated_sends, stated_yields = self.declaration.sends, self.declaration.yields
@@ -210,7 +219,10 @@ class _Reader:
         )
 
     def _checked(self, hint: Hint) -> Hint:
-        problem = problem_of(hint)
+        try:
+            problem = problem_of(hint)
+        except RecursionError:
+            problem = "they lead back to themselves without end"
         if problem:
             raise self._error(f"values cannot be checked against its types: {problem}", _TYPE_FIX)
         return hint

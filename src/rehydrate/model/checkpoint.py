@@ -112,6 +112,15 @@ class Commit(msgspec.Struct, frozen=True, gc=False):
     removes: tuple[str, ...] = ()
     requests: tuple[RequestRow, ...] = ()
     turn: TurnRow | None = None
+    #: The events that this commit reports, sealed, for a store that keeps them; the last one is the header's `events`.
+    events: tuple[bytes, ...] = ()
+
+
+class StoredEvent(msgspec.Struct, frozen=True, gc=False):
+    """A committed event as it was stored, with its number in the run. Events stand outside of the record sum."""
+
+    number: int
+    data: bytes
 
 
 class Head(msgspec.Struct, frozen=True, gc=False):

@@ -111,8 +111,18 @@ class Emitted(EventBase, frozen=True, kw_only=True, gc=False):
     data: object
 
 
-Event: TypeAlias = (
+class EventsDropped(EventBase, frozen=True, kw_only=True, gc=False):
+    """So many live events of this stream were dropped here, as its reader was too far behind (live)."""
+
+    count: int
+
+
+#: Numbered, and kept by a store that keeps events.
+CommittedEvent: TypeAlias = (
     TurnStarted | SuperstepStarted | SuperstepCompleted | ScopeStarted | ScopeEnded | OutputYielded | RequestOpened
     | RequestsKept | RequestsCancelled | WorkDiscarded | MessageDropped | InvocationFailed | StatusChanged
-    | InvocationStarted | Emitted
 )  # fmt: skip
+#: Told at once, and never kept.
+LiveEvent: TypeAlias = InvocationStarted | Emitted | EventsDropped
+
+Event: TypeAlias = CommittedEvent | LiveEvent

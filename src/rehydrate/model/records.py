@@ -53,10 +53,12 @@ class TurnRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_
 
 
 class OutputRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
-    """One output of the run in this turn."""
+    """One output of the run in this turn, and the invocation of the root that gave it out."""
 
     value: Sealed
     executor_id: str
+    superstep: int = 0
+    activation: int = 0
 
 
 class ReceiptRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
@@ -164,6 +166,7 @@ class RequestRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forb
     response_type: str
     handler: str
     trail: Trail
+    superstep: int = 0
 
 
 class JoinRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):

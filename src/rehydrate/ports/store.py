@@ -11,7 +11,7 @@ from typing import Protocol, runtime_checkable
 
 import msgspec
 
-from rehydrate.model.checkpoint import CheckpointRef, Commit, Head, Header, RequestRow, Stored, TurnRow
+from rehydrate.model.checkpoint import CheckpointRef, Commit, Head, Header, RequestRow, Stored, StoredEvent, TurnRow
 from rehydrate.model.plain import Plain
 
 
@@ -38,6 +38,11 @@ class Inspection(msgspec.Struct, frozen=True, gc=False):
 @runtime_checkable
 class CheckpointStorage(Protocol):
     """Where checkpoints live; see `rehydrate.testing.store_contract` for the suite that every store passes."""
+
+    @property
+    def keeps_events(self) -> bool:
+        """Whether the store writes a commit's events; else it is given none."""
+        ...
 
     async def commit(self, commit: Commit) -> None:
         """Write one commit. Raises `CommitConflictError` where head or epoch are not the expected ones."""
@@ -75,6 +80,10 @@ class CheckpointStorage(Protocol):
 
     async def history(self, run_id: str, *, before: int | None = None, limit: int = 100) -> list[Header]:
         """Return headers of a run, newest first, from the one below sequence number `before` on."""
+        ...
+
+    async def events(self, run_id: str, *, after: int = 0, limit: int = 100) -> list[StoredEvent]:
+        """Return the kept events of a run by number, from the one behind `after` on; none for an unknown run."""
         ...
 
     async def inspect(self, ref: CheckpointRef) -> Inspection:

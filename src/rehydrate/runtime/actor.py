@@ -66,7 +66,6 @@ class Actor:
         self._obeying = False
         self._delta: OwnDelta = {}
         self._events: list[Event] = []
-        self._unsaved = 0
         self._later: list[Order] = []
         self._urgent = False
         self._committing: asyncio.Task[None] | None = None
@@ -84,17 +83,14 @@ class Actor:
             return False
         return self.task is None or not (self.task.done() or self.task.get_loop().is_closed())
 
-    def import_all(self) -> None:
-        """Let the claim write every record: the store does not know them under this run id."""
-        self._delta = {place: {**table} for place, table in self.run.tables.items()}
-
     def add_changes(self, delta: Delta) -> None:
-        """Let the claim write what differs from the stored records before the turn."""
+        """Let the claim write what differs from the store's records before the turn: all, where it knows none."""
         self._delta = {place: {**changed} for place, changed in delta.items()}
 
     async def claim(self, arrived: TurnArrived) -> None:
         """Save the turn's input; the run then goes on in a task of its own. Raises what the store raises; then nothing
         has run. Cancelled, it waits for the commit on its way; `claimed` tells what became of it."""
+        self.ledger.turn_to(Status.RUNNING)
         self._apply(transition(self.graph, self.run, [arrived]))
         self._claim = Claim()
         name = f"rehydrate run {self.ledger.run_id}"
@@ -183,6 +179,8 @@ class Actor:
         """Tell whether what has come is for the run's own task: it may have to save, or to gather more first."""
         if self.saver is not None or self._obeying or self.crew.is_working() or self._savers:
             return True
+        if self._committing is not None and not self._committing.done():
+            return True  # what has gathered is about to be passed on
         return not self.channel.has_room()
 
     def _go_on_at_once(self) -> None:
@@ -194,7 +192,8 @@ class Actor:
             while self._inbox and self.ending is None:
                 self._take_in()
                 if self._urgent:
-                    self._pass_on(*self._gathered())
+                    events, later = self._gathered()
+                    self._pass_on(events, later)
                     self.ended = self.ending is not None
         except BaseException as error:
             self._fault = error
@@ -270,6 +269,7 @@ class Actor:
                         self._urgent = waits = True
                     case Publish():
                         self._events.extend(command.events)
+                        self.crew.forget(command.events)
                     case EndRun():
                         self.ending = command
                     case StartInvocation() | RouteAgain() | MergeState():
@@ -289,30 +289,36 @@ class Actor:
         self._urgent = True
         self._wake()
 
-    def _gathered(self) -> tuple[list[Event], list[Order]]:
-        """Take what waits for a commit: events, and commands."""
-        events, self._events = self._events, []
+    def _gathered(self, *, holds: bool = False) -> tuple[list[Event], list[Order]]:
+        """Take what waits for a commit: events, unless no commit is made now that could hold them, and commands."""
+        events: list[Event] = []
+        if not holds:
+            events, self._events = self._events, []
         later, self._later = self._later, []
         self._urgent = False
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        self._unsaved += len(events)
-        if self.saver is None and self.ending is not None:
-            self.ledger.next_header(self.run, self.ending.status, self._unsaved, 0)
+        if self.ending is not None:
+            self.ledger.turn_to(self.ending.status)
+        if self.saver is None:
+            self.ledger.events += len(events)
+            if self.ending is not None:
+                self.ledger.next_header(self.run, 0)
         return events, later
 
     async def _flush(self) -> None:
         """Save what has gathered, then publish its events and obey what waited for it."""
         savers, self._savers = ([], self._savers) if self._inbox else (self._savers, [])
-        ending = self.ending
-        events, later = self._gathered()
-        saver = self.saver
-        if saver is not None and (self.each_step or ending is not None or saver.lease.claim or self._copies or savers):
+        ending, saver = self.ending, self.saver
+        saves = self.each_step or ending is not None or bool(self._copies or savers)
+        saves = saver is not None and (saves or saver.lease.claim)
+        events, later = self._gathered(holds=saver is not None and not saves)
+        if saver is not None and saves:
             delta, self._delta = self._delta, {}
             copies, self._copies = self._copies, []
             copy = self.run.copy() if copies else None
-            header = await self._save(saver, delta, ending)
+            header = await self._save(saver, delta, events, ends=ending is not None)
             for waiting in copies:
                 if copy is not None and not waiting.done():
                     waiting.set_result((header, copy))
@@ -323,7 +329,6 @@ class Actor:
     def _pass_on(self, events: list[Event], later: list[Order], savers: Sequence[asyncio.Future[None]] = ()) -> None:
         """Let out what waited for a commit, now that it is safe."""
         self.channel.publish(events)
-        self.crew.forget(events)
         for saved in savers:
             if not saved.done():
                 saved.set_result(None)
@@ -334,11 +339,9 @@ class Actor:
         finally:
             self._obeying = False
 
-    async def _save(self, saver: Saver, delta: Delta, ending: EndRun | None) -> Header:
-        status = Status.RUNNING if ending is None else ending.status
-        unsaved, self._unsaved = self._unsaved, 0
+    async def _save(self, saver: Saver, delta: Delta, events: list[Event], *, ends: bool) -> Header:
         try:
-            return await saver.save(self.run, delta, status, unsaved, ends=ending is not None)
+            return await saver.save(self.run, delta, events, ends=ends)
         except (CommitConflictError, asyncio.CancelledError):
             raise
         except Exception as error:  # a store of any make

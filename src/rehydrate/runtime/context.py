@@ -6,7 +6,7 @@ raises. It must not touch anything that is shared.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Mapping
 from typing import Any, cast
 
 from rehydrate.codecs import ValueCodec, type_name
@@ -24,6 +24,7 @@ from rehydrate.model.events import Emitted, Event
 from rehydrate.model.records import AttemptRecord, TurnRecord
 from rehydrate.model.sealed import Items, Listed, Sealed
 
+from .events import Channel
 from .outlets import Outlet, Outlets
 from .resources import Resources
 from .state_view import MISSING, ChainWrites, read_state
@@ -32,7 +33,7 @@ from .state_view import MISSING, ChainWrites, read_state
 class Surroundings:
     """What all invocations of one turn share; nothing of it is changed by them."""
 
-    __slots__ = ("birth", "codec", "emit", "outlets", "resources", "run", "run_id", "streaming")
+    __slots__ = ("birth", "channel", "codec", "outlets", "resources", "run", "run_id")
 
     def __init__(
         self,
@@ -42,7 +43,7 @@ class Surroundings:
         codec: ValueCodec,
         outlets: Outlets,
         resources: Resources,
-        emit: Callable[[Event], None] | None,
+        channel: Channel,
     ) -> None:
         self.run = run
         self.run_id = run_id
@@ -50,20 +51,22 @@ class Surroundings:
         self.codec = codec
         self.outlets = outlets
         self.resources = resources
-        #: Live events have a reader only where the call is streamed.
-        self.streaming = emit is not None
-        self.emit = emit or _unread
+        self.channel = channel
+
+    @property
+    def streaming(self) -> bool:
+        """Whether live events have a reader: the call is streamed, or somebody follows the run."""
+        return self.channel.heard
+
+    def emit(self, event: Event) -> None:
+        """Tell a live event to whoever listens."""
+        self.channel.live(event)
 
     @property
     def run_args(self) -> Sealed | None:
         """The run arguments of the newest turn."""
         turn = self.run.get("", "turn", "")
         return turn.run_args if isinstance(turn, TurnRecord) else None
-
-
-def _unread(event: Event) -> None:
-    """Let go of a live event that nobody reads."""
-    del event
 
 
 class InvocationContext(WorkflowContext[Any, Any]):
@@ -198,6 +201,10 @@ class InvocationContext(WorkflowContext[Any, Any]):
         """Stream progress; it is not kept."""
         if self._closed:
             raise self._closed_error("emit")
+        # Sealed whether anybody reads or not: what a handler may emit must not depend on that.
+        sealed = self._seal(data, "what is emitted", self._around.codec.copies)
+        if not self._around.channel.heard:
+            return DONE
         delivery = self._start.delivery
         self._around.emit(
             Emitted(
@@ -207,7 +214,7 @@ class InvocationContext(WorkflowContext[Any, Any]):
                 superstep=self.superstep,
                 activation=delivery.activation,
                 live=True,
-                data=data,
+                data=sealed,
             )
         )
         return DONE
@@ -267,10 +274,10 @@ class InvocationContext(WorkflowContext[Any, Any]):
         self._write(SetState(key, None))
         return DONE
 
-    def _seal(self, value: object, what: str) -> Sealed:
+    def _seal(self, value: object, what: str, codec: ValueCodec | None = None) -> Sealed:
         """Seal a value here and now. Raises `NotStorableError` that names what was to be stored."""
         try:
-            return self._around.codec.seal(value)
+            return (codec or self._around.codec).seal(value)
         except NotStorableError as error:
             raise NotStorableError(error.type, f"{what}: {error.where}".removesuffix(": "), error.why) from None
 

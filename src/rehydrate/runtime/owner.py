@@ -64,7 +64,12 @@ def unregister(birth: str, epoch: int, actor: Alive) -> None:
 
 def is_driven_here(birth: str, epoch: int) -> bool:
     """Tell whether an actor of this process drives the run."""
-    return any(actor.is_driving() for actor in list(_PROCESS.actors.get((birth, epoch), ())))
+    return bool(drivers(birth, epoch))
+
+
+def drivers(birth: str, epoch: int) -> list[Alive]:
+    """Return the actors of this process that drive the run, or try to."""
+    return [actor for actor in list(_PROCESS.actors.get((birth, epoch), ())) if actor.is_driving()]
 
 
 def hold(task: asyncio.Task[None]) -> None:

@@ -5,16 +5,20 @@ It knows the stored digest of every live record, so that a commit costs what cha
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
 from rehydrate.codecs.checkpoints import record_digest
+from rehydrate.codecs.events import encode_events
 from rehydrate.codecs.records import encode_record
 from rehydrate.engine.run import Delta, Run, known_name
 from rehydrate.ids import outer_id
 from rehydrate.model.checkpoint import Commit, Header, Lease, Put, RequestRow, Status, TurnRow, key_text
+from rehydrate.model.events import Event
 from rehydrate.model.records import ReceiptRecord, ReceiptsRecord, RequestRecord, ScopeRecord, TurnRecord
+from rehydrate.model.status_table import is_legal
 from rehydrate.ports import CheckpointStorage, Clock
 
 _MODULUS: Final = 1 << 256
@@ -48,10 +52,17 @@ class Ledger:
         self.total = 0
         self.events = 0
         self.imported = False
+        self.status: Status | None = None
+
+    def turn_to(self, status: Status) -> None:
+        """Change the run's status, as the status table allows."""
+        assert is_legal(self.status, status), f"{self.status} -> {status}"  # noqa: S101  (the engine ends a turn once)
+        self.status = status
 
     def resume(self, header: Header, digests: dict[str, int] | None, *, imported: bool) -> None:
         """Go on from a checkpoint; one that the store does not know (`imported`) has no digests or lineage there."""
         self.header = header
+        self.status = header.status
         self.events = header.events
         self.imported = imported
         if digests is not None and not imported:
@@ -84,10 +95,10 @@ class Ledger:
         self.total = total % _MODULUS
         return puts, removes
 
-    def next_header(self, run: Run, status: Status, events: int, records: int) -> Header:
-        """Return the header of the next checkpoint, which reports `events` more events, and go on from it."""
-        self.events += events
-        self.header, self.imported = self.header_of(run, status, records, self.nonce), False
+    def next_header(self, run: Run, records: int) -> Header:
+        """Return the header of the next checkpoint, and go on from it."""
+        assert self.status is not None  # noqa: S101  (the claim has turned it)
+        self.header, self.imported = self.header_of(run, self.status, records, self.nonce), False
         return self.header
 
     def header_of(self, run: Run, status: Status, records: int, nonce: str) -> Header:
@@ -122,10 +133,16 @@ class Saver:
         self.lease = lease
         self.expected = expected
 
-    async def save(self, run: Run, delta: Delta, status: Status, events: int, *, ends: bool) -> Header:
-        """Write what changed as one commit. `run` already has the delta. Raises what the store raises."""
-        puts, removes = self.ledger.encode(delta)
-        header = self.ledger.next_header(run, status, events, len(self.ledger.digests))
+    async def save(self, run: Run, delta: Delta, events: Sequence[Event], *, ends: bool) -> Header:
+        """Write what changed, and the events that report it, as one commit; `run` already has the delta.
+
+        Raises what the store raises.
+        """
+        ledger = self.ledger
+        puts, removes = ledger.encode(delta)
+        kept = encode_events(ledger.run_id, ledger.events + 1, events) if self.store.keeps_events else ()
+        ledger.events += len(events)
+        header = ledger.next_header(run, len(ledger.digests))
         lease = msgspec.structs.replace(self.lease, seconds=0.0 if ends else LEASE_SECONDS)
         commit = Commit(
             header=header,
@@ -135,6 +152,7 @@ class Saver:
             removes=tuple(removes),
             requests=self._requests(run, delta),
             turn=self._turn(run, header) if ends or self.lease.claim else None,
+            events=kept,
         )
         await self.store.commit(commit)
         self.expected = header.checkpoint_id

@@ -46,6 +46,11 @@ class RunStream:
         self._turn = turn = await self._begin()
         return turn
 
+    @property
+    def dropped(self) -> int:
+        """Number of live events that were dropped because this stream's reader was too far behind."""
+        return self._turn.channel.dropped if self._turn is not None else 0
+
     def __aiter__(self) -> RunStream:
         return self
 
@@ -103,12 +108,12 @@ class RunStream:
         await actor.take(AnswersArrived(answers))
 
     async def cancel(self) -> WorkflowRunResult:
-        """Stop the run at what it has and return how it stands; whoever iterates gets the events up to its end."""
+        """Stop the run at what it has and return how it stands; whoever iterates gets the events up to its end.
+
+        Raises a store's error where that could not be saved within five seconds.
+        """
         turn = await self._begun()
-        turn.channel.wait_no_more()
-        if turn.actor is not None:
-            turn.actor.cancel()
-        await turn.over()
+        await turn.cancel()
         return turn.result()
 
     async def __aenter__(self) -> RunStream:

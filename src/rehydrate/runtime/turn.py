@@ -7,14 +7,22 @@ to resume one.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from typing import Final
 
 from rehydrate.engine import reading
 from rehydrate.engine.run import birth_of, delta_of
-from rehydrate.errors import CommitConflictError, JoinDeadlockError, RehydrateError, RunFailedError, StateConflictError
+from rehydrate.errors import (
+    CommitConflictError,
+    JoinDeadlockError,
+    RehydrateError,
+    RunFailedError,
+    SaveFailedError,
+    StateConflictError,
+)
 from rehydrate.model.checkpoint import Lease, Status
-from rehydrate.model.events import Event, OutputYielded, StatusChanged, TurnStarted
+from rehydrate.model.events import Event, StatusChanged, TurnStarted
 from rehydrate.model.records import RunRecord
 
 from .actor import Actor
@@ -68,8 +76,14 @@ class Turn:
 
     async def over(self) -> None:
         """Wait until the turn has ended in whatever way; raises where the run could not be saved."""
-        if self._task is not None:
-            await asyncio.shield(self._task)
+        task = self._task
+        if task is None:
+            return
+        await asyncio.wait([task])
+        if task.cancelled():
+            why = f"its store did not take what was to be saved last within {CANCEL_SECONDS:.0f} seconds"
+            raise SaveFailedError(self.opened.run_id, why)
+        task.result()
 
     def abandon(self) -> None:
         """Cancel a turn that nobody reads any more, from whatever thread the collector runs in."""
@@ -78,7 +92,7 @@ class Turn:
             return
         loop = task.get_loop()
         self.abandoned = True
-        if not loop.is_closed():
+        with contextlib.suppress(RuntimeError):  # the loop may be closed, or close just now: then nothing runs any more
             self.channel.ignore_later()
             loop.call_soon_threadsafe(actor.cancel)
 
@@ -87,7 +101,7 @@ class Turn:
         if self._task is None or self.actor is None:
             return self.outcome()
         try:
-            await asyncio.shield(self._task)
+            await self.over()
         except asyncio.CancelledError:
             await self.stop()
             raise
@@ -95,9 +109,18 @@ class Turn:
 
     async def stop(self) -> None:
         """Cancel the run and wait until that is saved, for some seconds at most."""
+        self.channel.ignore()
+        await self._cancel()
+
+    async def cancel(self) -> None:
+        """Do the same for a reader who reads on. Raises a store's error where `CANCELLED` could not be saved."""
+        self.channel.wait_no_more()
+        await self._cancel()
+        await self.over()
+
+    async def _cancel(self) -> None:
         if self._task is None or self.actor is None:
             return
-        self.channel.ignore()
         self.actor.cancel()
         await asyncio.wait([self._task], timeout=CANCEL_SECONDS)
         self._task.cancel()
@@ -194,11 +217,11 @@ def make_actor(program: Program, call: Call, opened: Opened, channel: Channel) -
         program.codec,
         program.outlets,
         Resources(call.resources),
-        channel.live if channel.streaming else None,
+        channel,
     )
     actor = Actor(around, ledger, saver, channel, call.durability, program.graph.max_concurrency)
     if opened.imported:
-        actor.import_all()
+        actor.add_changes(opened.run.tables)
     elif opened.migrated is not None:
         actor.add_changes(delta_of(opened.migrated.delta))
     if saver is not None:
@@ -246,10 +269,10 @@ def _surface(turn: Turn) -> None:
     replayed = turn.opened.replayed
     events: list[Event] = [TurnStarted(turn=result.turn, continuation=not replayed, replayed=replayed)]
     if replayed:
-        events += [OutputYielded(executor_id=item.executor_id, data=item.value) for item in reading.outputs(run)]
+        events += [reading.yielded(item) for item in reading.outputs(run)]
     events += [reading.surfaced(o.request_id, o.path, o.record) for o in reading.open_requests(run)]
     events.append(StatusChanged(status=result.status))
-    turn.channel.surface(events)
+    turn.channel.publish(events, again=True)
     turn.channel.close()
 
 

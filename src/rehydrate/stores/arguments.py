@@ -50,9 +50,12 @@ def check_filters(workflow: str | None, status: str | None, after: str | None) -
         raise WrongCallError(f"status is {str(status)!r}.", f"Pass one of {', '.join(map(repr, map(str, Status)))}.")
 
 
-def check_commit_texts(commit: Commit) -> None:
-    """Check every id and key of a commit as `check_texts` does."""
+def check_commit_arguments(commit: Commit) -> None:
+    """Check every id and key of a commit as `check_texts` does, and that its events have numbers."""
     header = commit.header
+    if len(commit.events) > header.events:
+        told = f"holds {len(commit.events)} events, and the last is number {header.events}"
+        raise WrongCallError(f"a commit of run {header.run_id!r} {told}.", "Number events from 1.")
     texts = [header.run_id, header.workflow, header.checkpoint_id, header.previous_checkpoint_id or ""]
     texts.append(commit.lease.owner)
     texts += [put.key for put in commit.puts]
@@ -71,6 +74,14 @@ def check_page(limit: int, before: int | None = None) -> None:
         _check_number("before", before)
     if limit < 1:
         raise WrongCallError(f"limit is {limit}.", "Pass a limit of 1 or more.")
+
+
+def check_event_page(after: int, limit: int) -> None:
+    """Raise `WrongCallError` unless events can be read from behind this number on."""
+    check_page(limit)
+    _check_number("after", after)
+    if after < 0:
+        raise WrongCallError(f"after is {after}.", "Pass the number of the last event that you have, or 0 for all.")
 
 
 def path_text(path: object) -> str:

@@ -14,13 +14,39 @@ from threading import Lock
 from types import TracebackType
 
 from rehydrate.errors import CheckpointNotFoundError, CommitConflictError, RunBusyError, StoreClosedError
-from rehydrate.model.checkpoint import CheckpointRef, Commit, Head, Header, Latest, RequestRow, Stored, TurnRow
+from rehydrate.model.checkpoint import (
+    CheckpointRef,
+    Commit,
+    Head,
+    Header,
+    Latest,
+    RequestRow,
+    Stored,
+    StoredEvent,
+    TurnRow,
+)
 from rehydrate.ports import Clock, Inspection
 
-from .arguments import check_commit_texts, check_filters, check_keys, check_page, check_ref, check_texts
+from .arguments import (
+    check_commit_arguments,
+    check_event_page,
+    check_filters,
+    check_keys,
+    check_page,
+    check_ref,
+    check_texts,
+)
 from .inspection import inspection
 from .records_sum import checked_sum
-from .standing import Standing, WallClock, check_commit, id_in_use, standing_after, standing_renewed
+from .standing import (
+    Standing,
+    WallClock,
+    check_commit,
+    id_in_use,
+    numbered_events,
+    standing_after,
+    standing_renewed,
+)
 
 _Versions = list[tuple[int, bytes | None]]
 
@@ -28,13 +54,14 @@ _Versions = list[tuple[int, bytes | None]]
 class _Run:
     """One run: its standing, its headers by number, its live records, and every version of each record."""
 
-    __slots__ = ("headers", "live", "pid", "requests", "standing", "turns", "versions")
+    __slots__ = ("events", "headers", "live", "pid", "requests", "standing", "turns", "versions")
 
     def __init__(self, standing: Standing) -> None:
         self.standing = standing
         self.pid = 0
         self.headers: dict[int, Header] = {}
         self.live: dict[str, bytes] = {}
+        self.events: list[StoredEvent] = []
         self.versions: dict[str, _Versions] = {}
         self.requests: set[str] = set()
         self.turns: set[tuple[str, str]] = set()
@@ -64,9 +91,13 @@ class _Run:
 
 
 class InMemoryCheckpointStorage:
-    """A store in this process's memory; `clock` is what leases are measured on."""
+    """A store in this process's memory; `clock` is what leases are measured on.
 
-    def __init__(self, *, clock: Clock | None = None) -> None:
+    `keep_events`: it keeps what its runs tell, too.
+    """
+
+    def __init__(self, *, clock: Clock | None = None, keep_events: bool = False) -> None:
+        self._keeps_events = keep_events
         self._clock = clock or WallClock()
         self._runs: dict[str, _Run] = {}
         self._checkpoints: dict[str, tuple[str, int]] = {}
@@ -84,9 +115,14 @@ class InMemoryCheckpointStorage:
     ) -> None:
         await self.close()
 
+    @property
+    def keeps_events(self) -> bool:
+        """Whether events are kept."""
+        return self._keeps_events
+
     async def commit(self, commit: Commit) -> None:
         """Write one commit. Raises `CommitConflictError` where head, epoch, an id or a key is not as expected."""
-        check_commit_texts(commit)
+        check_commit_arguments(commit)
         with self._open():
             run = self._runs.get(commit.header.run_id)
             check_commit(commit, run.standing if run else None)
@@ -167,6 +203,17 @@ class InMemoryCheckpointStorage:
             numbers = [seq for seq in run.headers if before is None or seq < before] if run else []
             return [run.headers[seq] for seq in heapq.nlargest(limit, numbers)] if run else []
 
+    async def events(self, run_id: str, *, after: int = 0, limit: int = 100) -> list[StoredEvent]:
+        """Return the kept events of a run by number, from the one behind `after` on; none for an unknown run."""
+        check_event_page(after, limit)
+        check_texts(run_id=run_id)
+        with self._open():
+            run = self._runs.get(run_id)
+            if run is None:
+                return []
+            first = bisect_right(run.events, after, key=lambda event: event.number)
+            return run.events[first : first + limit]
+
     async def inspect(self, ref: CheckpointRef) -> Inspection:
         """Return what a checkpoint says without its workflow. Raises `CheckpointNotFoundError`."""
         stored = await self.load(ref)
@@ -242,6 +289,8 @@ class InMemoryCheckpointStorage:
         if run is None:
             run = self._runs[header.run_id] = _Run(standing)
         run.write(commit, standing)
+        if self._keeps_events:
+            run.events += numbered_events(commit)
         self._checkpoints[header.checkpoint_id] = (header.run_id, header.seq)
         for row in commit.requests:
             self._requests[row.request_id] = row

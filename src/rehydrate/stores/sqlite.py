@@ -11,12 +11,25 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import TypeVar, cast
 
+import msgspec
+
 from rehydrate.errors import CheckpointNotFoundError, StoreClosedError
-from rehydrate.model.checkpoint import CheckpointRef, Commit, Head, Header, Latest, RequestRow, Stored, TurnRow
+from rehydrate.model.checkpoint import (
+    CheckpointRef,
+    Commit,
+    Head,
+    Header,
+    Latest,
+    RequestRow,
+    Stored,
+    StoredEvent,
+    TurnRow,
+)
 from rehydrate.ports import Clock, Inspection
 
 from .arguments import (
-    check_commit_texts,
+    check_commit_arguments,
+    check_event_page,
     check_filters,
     check_keys,
     check_page,
@@ -28,6 +41,7 @@ from .inspection import inspection
 from .sqlite_database import Database
 from .sqlite_reading import (
     read_checkpoint,
+    read_events,
     read_head,
     read_history,
     read_records,
@@ -45,12 +59,15 @@ _T = TypeVar("_T")
 class SqliteCheckpointStorage:
     """A store in the SQLite file at `path`, made when first used; `clock` is what leases are measured on.
 
+    `keep_events`: it keeps what its runs tell, too.
+
     Beside the file stand SQLite's own `-wal` and `-shm` and the folder `<path>.owners` with lock files; so its folder
     must be writable, also to read. A store object is for the one file that it has opened: where that is moved or
     removed, every call raises `StoreUnavailableError` until it is back.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, clock: Clock | None = None) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, clock: Clock | None = None, keep_events: bool = False) -> None:
+        self._keeps_events = keep_events
         # One thread owns a file in a process, by whatever path it is reached.
         self._path = os.path.realpath(path_text(path))
         self._now = (clock or WallClock()).time
@@ -66,9 +83,16 @@ class SqliteCheckpointStorage:
     ) -> None:
         await self.close()
 
+    @property
+    def keeps_events(self) -> bool:
+        """Whether this object keeps events of what it commits; it reads what any has kept."""
+        return self._keeps_events
+
     async def commit(self, commit: Commit) -> None:
         """Write one commit. Raises `CommitConflictError` where head, epoch, an id or a key is not as expected."""
-        check_commit_texts(commit)
+        check_commit_arguments(commit)
+        if commit.events and not self._keeps_events:
+            commit = msgspec.structs.replace(commit, events=())
         now = self._now
         await self._write(lambda database: write_commit(database, commit, now), commit_bytes(commit))
 
@@ -121,6 +145,12 @@ class SqliteCheckpointStorage:
         check_page(limit, before)
         check_texts(run_id=run_id)
         return await self._read(lambda database: read_history(database, run_id, before, limit))
+
+    async def events(self, run_id: str, *, after: int = 0, limit: int = 100) -> list[StoredEvent]:
+        """Return the kept events of a run by number, from the one behind `after` on; none for an unknown run."""
+        check_event_page(after, limit)
+        check_texts(run_id=run_id)
+        return await self._read(lambda database: read_events(database, run_id, after, limit))
 
     async def inspect(self, ref: CheckpointRef) -> Inspection:
         """Return what a checkpoint says without its workflow. Raises `CheckpointNotFoundError`."""

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, TypeVar
 import msgspec
 
 from rehydrate.errors import CheckpointCorruptError
-from rehydrate.model.checkpoint import CheckpointRef, Head, Header, Latest, RequestRow, Stored, TurnRow
+from rehydrate.model.checkpoint import CheckpointRef, Head, Header, Latest, RequestRow, Stored, StoredEvent, TurnRow
 
 from .records_sum import RecordSum
 from .rows import open_row, open_written
@@ -44,6 +44,7 @@ WHERE checkpoint.run = ? AND checkpoint.seq <= ? ORDER BY checkpoint.seq, record
 """
 _DATA: Final = "SELECT data FROM rehydrate_record WHERE id BETWEEN ? AND ? ORDER BY id"
 _HISTORY: Final = "SELECT body FROM rehydrate_checkpoint WHERE run = ? AND seq < ? ORDER BY seq DESC LIMIT ?"
+_EVENTS: Final = "SELECT number, body FROM rehydrate_event WHERE run = ? AND number > ? ORDER BY number LIMIT ?"
 _RUNS: Final = """
 SELECT run.run_id, checkpoint.body FROM rehydrate_run AS run
 LEFT JOIN rehydrate_checkpoint AS checkpoint ON checkpoint.run = run.no AND checkpoint.seq = run.seq
@@ -152,6 +153,16 @@ def read_history(database: Database, run_id: str, before: int | None, limit: int
     rows = database.execute(_HISTORY, (run.no, _NO_END if before is None else min(before, _NO_END), limit)).fetchall()
     what = f"a checkpoint of run {run_id!r} in store {database.store}"
     return [open_written(row[0], what).header for row in rows]
+
+
+def read_events(database: Database, run_id: str, after: int, limit: int) -> list[StoredEvent]:
+    """Return the kept events of a run by number, behind `after`."""
+    run = find_run(database, run_id)
+    if run is None:
+        return []
+    rows = database.execute(_EVENTS, (run.no, min(after, _NO_END), limit)).fetchall()
+    what = f"an event of run {run_id!r} in store {database.store}"
+    return [StoredEvent(number, _bytes(body, what)) for number, body in rows]
 
 
 def read_runs(

@@ -16,7 +16,7 @@ from rehydrate.model.checkpoint import Commit, Header
 from .rows import Written, open_written, seal_row
 from .sqlite_database import Database, Value
 from .sqlite_reading import RunRow, find_run, is_alive
-from .standing import Standing, check_commit, id_in_use, standing_after, standing_renewed
+from .standing import Standing, check_commit, id_in_use, numbered_events, standing_after, standing_renewed
 
 #: Big data is cut into rows of this many bytes: SQLite writes them in half the time of one big row, and a huge record
 #: can be hashed in pieces while the rest is read (docs/decisions/0003-sqlite-locking.md).
@@ -32,6 +32,7 @@ _IN_THE_WAY: Final = "SELECT body FROM rehydrate_checkpoint WHERE checkpoint_id 
 _RECORD: Final = "INSERT INTO rehydrate_record VALUES (?, ?, ?)"
 _LIVE: Final = "INSERT OR REPLACE INTO rehydrate_live VALUES (?, ?, ?, ?)"
 _NOT_LIVE: Final = "DELETE FROM rehydrate_live WHERE run = ? AND key = ?"
+_EVENT: Final = "INSERT INTO rehydrate_event VALUES (NULL, ?, ?, ?)"
 _REQUEST: Final = """
 INSERT INTO rehydrate_request VALUES (?, ?, ?)
 ON CONFLICT (request_id) DO UPDATE SET body = excluded.body WHERE run = excluded.run
@@ -46,6 +47,7 @@ _DELETE_ROWS: Final = (
     "DELETE FROM rehydrate_live WHERE run = ?",
     "DELETE FROM rehydrate_request WHERE run = ?",
     "DELETE FROM rehydrate_turn WHERE run = ?",
+    "DELETE FROM rehydrate_event WHERE run = ?",
     "DELETE FROM rehydrate_checkpoint WHERE run = ?",
     "DELETE FROM rehydrate_run WHERE no = ?",
 )
@@ -71,6 +73,8 @@ def write_commit(database: Database, commit: Commit, now: Callable[[], float]) -
         database.execute_many(_RECORD, rows)
     if live:
         database.execute_many(_LIVE, live)
+    if commit.events:
+        database.execute_many(_EVENT, ((no, event.number, event.data) for event in numbered_events(commit)))
     if commit.requests or commit.turn is not None:
         _write_names(database, no, commit)
 
@@ -101,8 +105,8 @@ def delete_run(database: Database, run_id: str, now: Callable[[], float]) -> boo
 
 
 def commit_bytes(commit: Commit) -> int:
-    """Return how many bytes of records a commit holds."""
-    return sum(len(put.data) for put in commit.puts)
+    """Return how many bytes of records and events a commit holds."""
+    return sum(len(put.data) for put in commit.puts) + sum(map(len, commit.events))
 
 
 def _move_run(database: Database, run: RunRow | None, header: Header, standing: Standing) -> int:

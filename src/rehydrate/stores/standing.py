@@ -10,7 +10,7 @@ import time
 import msgspec
 
 from rehydrate.errors import CommitConflictError, WrongCallError
-from rehydrate.model.checkpoint import Commit, Header
+from rehydrate.model.checkpoint import Commit, Header, StoredEvent
 
 
 class Standing(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -73,6 +73,12 @@ def standing_after(commit: Commit, now: float) -> Standing:
         owner=lease.owner if held else None,
         lease_end=now + lease.seconds if held else 0.0,
     )
+
+
+def numbered_events(commit: Commit) -> list[StoredEvent]:
+    """Return the events of a commit with their numbers, of which the header has the last."""
+    first = commit.header.events - len(commit.events) + 1
+    return [StoredEvent(number, data) for number, data in enumerate(commit.events, first)]
 
 
 def standing_renewed(standing: Standing | None, run_id: str, owner: str, epoch: int, until: float) -> Standing:

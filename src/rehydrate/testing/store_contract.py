@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 
+from .contract_events import EVENT_CHECKS
 from .contract_names import NAME_CHECKS
 from .contract_processes import OWNER_CHECKS, PROCESS_CHECKS
 from .contract_races import RACE_CHECKS
@@ -17,6 +18,7 @@ from .contract_tools import Check, CommitMaker, MakeStore, ManualClock
 
 __all__ = [
     "CHECKS",
+    "EVENT_CHECKS",
     "OWNER_CHECKS",
     "PROCESS_CHECKS",
     "Check",
@@ -29,7 +31,7 @@ __all__ = [
 ]
 
 #: What every store promises.
-CHECKS: tuple[Check, ...] = RUN_CHECKS + NAME_CHECKS + RACE_CHECKS
+CHECKS: tuple[Check, ...] = RUN_CHECKS + NAME_CHECKS + EVENT_CHECKS + RACE_CHECKS
 
 
 class StoreContract:

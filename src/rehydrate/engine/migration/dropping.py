@@ -121,7 +121,7 @@ class Dropping:
             item: OutboxRecord = record
             routes = self._left(path, item.routes)
             gone = bool(item.routes) and not routes
-            self._put(path, "outbox", name, None if gone else OutboxRecord(item.value, routes, item.executor))
+            self._put(path, "outbox", name, None if gone else msgspec.structs.replace(item, routes=routes))
 
     def _effect(self, path: str, effect: Effect, here: bool, beyond: bool) -> Effect | None:
         if not (here and isinstance(effect, Send)) and not (beyond and isinstance(effect, Output)):

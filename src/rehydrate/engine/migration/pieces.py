@@ -51,7 +51,7 @@ def with_deliveries(step: StepRecord, deliveries: list[Delivery]) -> StepRecord:
             if delivery.kind == "answer":
                 payloads.append(step.payloads[delivery.payload + 1])
         found.append(msgspec.structs.replace(delivery, payload=known[delivery.payload]))
-    return StepRecord(step.superstep, tuple(payloads), tuple(found))
+    return msgspec.structs.replace(step, payloads=tuple(payloads), deliveries=tuple(found))
 
 
 def scope_key(path: str) -> tuple[str, str, str]:

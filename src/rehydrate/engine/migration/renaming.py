@@ -186,15 +186,15 @@ class Renaming:
             case OutboxRecord() if own or beyond:
                 executor = self._id(record.executor) if own else record.executor
                 routes = self._turned(record.routes) if beyond else record.routes
-                return OutboxRecord(record.value, routes, executor)
+                return msgspec.structs.replace(record, routes=routes, executor=executor)
             case OutputRecord() if own:
-                return OutputRecord(record.value, self._id(record.executor_id))
+                return msgspec.structs.replace(record, executor_id=self._id(record.executor_id))
             case RequestRecord() | InboxRecord() | FailureRecord() if own:
                 return self._of_executor(record)
             case JoinRecord() if own:
                 return msgspec.structs.replace(record, join=self._id(record.join), source=self._id(record.source))
             case MapRecord() if own:
-                return MapRecord(self._id(record.into), record.trail)
+                return msgspec.structs.replace(record, into=self._id(record.into))
             case CounterRecord() if own and name in {self.old, self.new}:
                 return self._counter(here)
             case (
@@ -233,9 +233,9 @@ class Renaming:
         match effect:
             case Send() if here.own:
                 target = None if effect.target is None else self._id(effect.target)
-                return Send(effect.value, self._routes(effect.routes), target)
+                return msgspec.structs.replace(effect, routes=self._routes(effect.routes), target=target)
             case Output() if here.beyond:
-                return Output(effect.value, self._routes(effect.routes))
+                return msgspec.structs.replace(effect, routes=self._routes(effect.routes))
             case Send() | Output() | Ask() | SetState() | UpdateState():
                 return effect
             case _:

@@ -59,7 +59,7 @@ class Rerouting:
                     delta[path, "outbox", name] = None
                     continue
                 routes = self._leaving(path, item.value, item.routes)
-                delta[path, "outbox", name] = OutboxRecord(item.value, routes or (), item.executor)
+                delta[path, "outbox", name] = msgspec.structs.replace(item, routes=routes or ())
         self.run.apply(delta_of(delta))
 
     def _is_declined(self, path: str, routes: Routes) -> bool:
@@ -72,11 +72,11 @@ class Rerouting:
 
     def _effect(self, path: str, effect: Effect) -> Effect | None:
         if isinstance(effect, Send):
-            return Send(effect.value, self._translated(path, path, effect.routes), effect.target)
+            return msgspec.structs.replace(effect, routes=self._translated(path, path, effect.routes))
         if isinstance(effect, Output):
             if self._is_declined(path, effect.routes):
                 return None
-            return Output(effect.value, self._leaving(path, effect.value, effect.routes))
+            return msgspec.structs.replace(effect, routes=self._leaving(path, effect.value, effect.routes))
         return effect
 
     def _leaving(self, path: str, value: Payload, routes: Routes) -> Routes:

@@ -61,7 +61,7 @@ class Values:
                 return replace(record, payloads=tuple(map(self._payload, record.payloads)))
             case DoneRecord():
                 effects = tuple(map(self._effect, record.effects))
-                return DoneRecord(effects, self._maybe(record.instance))
+                return replace(record, effects=effects, instance=self._maybe(record.instance))
             case RequestRecord():
                 return replace(record, data=self.one(record.data))
             case JoinRecord() | GatherRecord():

@@ -1,0 +1,66 @@
+"""What all drawings have in common: texts that fit on one line, titles of boxes, labels of edges.
+
+Knows no format.
+"""
+
+from __future__ import annotations
+
+from typing import Final, assert_never
+
+from rehydrate.graph.description import UNNAMED, EdgeDescription, RequestDescription, WorkflowDescription
+
+#: Ids are never longer; names of conditions and of types may be.
+_LONGEST: Final = 200
+
+
+def visible(text: str, longest: int = _LONGEST) -> str:
+    """Return a text for one line: what is not printable as an escape, without the middle of a very long one."""
+    shown = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+    if len(shown) <= longest:
+        return shown
+    end = longest // 3
+    return f"{shown[: longest - end - 1]}…{shown[-end:]}"
+
+
+def title_of(workflow: WorkflowDescription, id: str | None = None) -> str:
+    """Return the title of a workflow's box; `id` is that of the executor which runs it."""
+    name = workflow.name if id in {None, workflow.name} else f"{id}: {workflow.name}"
+    return name if workflow.version == 1 else f"{name} (version {workflow.version})"
+
+
+def question_of(request: RequestDescription) -> str:
+    """Return what an executor asks as a text."""
+    return f"{request.request} → {request.response}"
+
+
+class Labels:
+    """The labels of one workflow's edges."""
+
+    def __init__(self, workflow: WorkflowDescription) -> None:
+        self._several = {(edge.source, edge.kind) for edge in workflow.edges if edge.group > 1}
+        self._sources = {join.target: len(join.sources) for join in workflow.joins}
+
+    def of(self, edge: EdgeDescription) -> str:
+        """Return the label of an edge; nothing for one that each message takes by itself."""
+        label = self._own(edge)
+        return f"{label}, one list" if label and edge.gathers else "one list" if edge.gathers else label
+
+    def _own(self, edge: EdgeDescription) -> str:
+        name = "" if edge.condition in {None, UNNAMED} else f": {edge.condition}"
+        number = f" {edge.group}" if (edge.source, edge.kind) in self._several else ""
+        match edge.kind:
+            case "edge":
+                return f"if {edge.condition}" if edge.condition else ""
+            case "fan-out":
+                return f"fan-out{number}"
+            case "switch":
+                case = "default" if edge.condition is None else f"case {edge.place}{name}"
+                return f"switch{number}, {case}" if number else case
+            case "selection":
+                return f"selection{number}{name}"
+            case "join":
+                return f"join {edge.place} of {self._sources[edge.target]}"
+            case "map":
+                return f"map{number}: each item, into {edge.into}"
+            case _:
+                assert_never(edge.kind)
