@@ -20,6 +20,7 @@ from rehydrate.graph.definition import Reducer
 from rehydrate.graph.description import WorkflowDescription
 from rehydrate.graph.executor import Executor, FunctionExecutor, executor
 from rehydrate.graph.handlers import handler, response_handler
+from rehydrate.graph.migration import MigrationView, PlainMessage, PlainObject, PlainRequest, PlainScope
 from rehydrate.graph.policies import Retry
 from rehydrate.graph.reducers import add, append, extend, merge
 from rehydrate.graph.sub_requests import SubWorkflowRequest, SubWorkflowRequestMessage, SubWorkflowResponseMessage
@@ -48,7 +49,12 @@ __all__ = [
     "FunctionExecutor",
     "InMemoryCheckpointStorage",
     "LegacyRequest",
+    "MigrationView",
     "PendingRequest",
+    "PlainMessage",
+    "PlainObject",
+    "PlainRequest",
+    "PlainScope",
     "Reducer",
     "RequestAnswer",
     "Retry",

@@ -5,6 +5,7 @@ As a module it makes one call of a desk or a team, told as JSON, and prints how 
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -22,7 +23,7 @@ def command(folder: Path, module: str, *arguments: str) -> subprocess.Popen[str]
     return subprocess.Popen(
         [sys.executable, "-m", module, *arguments],
         cwd=folder,
-        env={"PYTHONPATH": str(ROOT)},
+        env={"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'src'}"},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

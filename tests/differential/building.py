@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from rehydrate import (
     Case,
@@ -16,19 +16,33 @@ from rehydrate import (
     extend,
     merge,
 )
+from rehydrate.graph.migration import Migration
 from tests.differential.messages import Item, mix
 from tests.differential.nesting import Police, nested
 from tests.differential.nodes import Weather, fold, node
-from tests.differential.plans import FamilyPlan, GraphPlan, GroupPlan
+from tests.differential.plans import FamilyPlan, GraphPlan, GroupPlan, NodePlan
+
+#: The id of the node that an edition has more; it comes first among those at its distance.
+EXTRA = "0_extra"
 
 
-def build(family: FamilyPlan) -> Workflow:
+@dataclass(frozen=True)
+class Edition:
+    """What another version of the same program has: its number, how older runs are brought up, ids, and a node more."""
+
+    version: int = 1
+    prefix: str = ""
+    migrate: Mapping[int, Migration] = field(default_factory=dict)
+    extra: bool = False
+
+
+def build(family: FamilyPlan, edition: Edition = Edition()) -> Workflow:
     """Build the root workflow with all below it; a child that two nodes use is one workflow."""
     built: dict[str, Workflow] = {}
 
     def workflow(name: str) -> Workflow:
         if name not in built:
-            built[name] = _graph(family.graphs[name], workflow, family)
+            built[name] = _graph(family.graphs[name], workflow, family, edition)
         return built[name]
 
     root = workflow(family.root)
@@ -43,14 +57,16 @@ class StoppedClock:
         return 1_800_000_000.0
 
 
-def _graph(plan: GraphPlan, child: Callable[[str], Workflow], family: FamilyPlan) -> Workflow:
+def _graph(plan: GraphPlan, child: Callable[[str], Workflow], family: FamilyPlan, edition: Edition) -> Workflow:
     executors: dict[str, Executor] = {}
     for item in plan.nodes:
         width = plan.width(item.id)
         if item.kind == "workflow":
-            executors[item.id] = nested(item, child(item.child), has_edges=width > 0)
+            made = nested(item, child(item.child), has_edges=width > 0)
         else:
-            executors[item.id] = node(item, width, family.delay)
+            made = node(item, width, family.delay)
+        made.id = edition.prefix + item.id
+        executors[item.id] = made
     is_root = plan.name == family.root
     builder = WorkflowBuilder(
         plan.name,
@@ -66,14 +82,19 @@ def _graph(plan: GraphPlan, child: Callable[[str], Workflow], family: FamilyPlan
         resources={"weather": Weather} if is_root else None,
         max_supersteps=plan.max_supersteps,
         max_concurrency=family.max_concurrency if is_root else None,
+        version=edition.version,
+        migrate=edition.migrate,
     )
     for item in plan.nodes:
         if item.kind == "workflow" and item.nesting.intercept:
-            builder.add_edge(executors[item.id], Police(f"police_{item.id}"))
+            builder.add_edge(executors[item.id], Police(f"{edition.prefix}police_{item.id}"))
             for end in plan.implied(item.id):  # the library adds it only where there is no other edge
                 builder.add_edge(executors[item.id], executors[end])
     for group in plan.groups:
         _add(builder, group, [executors[name] for name in (group.one, *group.others)])
+    source = next((item.id for item in plan.nodes if plan.width(item.id)), None)
+    if edition.extra and source is not None:
+        builder.add_edge(executors[source], node(NodePlan(EXTRA), 0, family.delay), _never)
     return builder.build()
 
 
@@ -94,6 +115,11 @@ def _add(builder: WorkflowBuilder, group: GroupPlan, ends: list[Executor]) -> No
             builder.add_map_edge(one, others[0], into=others[1])
         case "select":
             builder.add_multi_selection_edge_group(one, others, _selection(group.modulus))
+
+
+def _never(item: Item) -> bool:
+    """The new node gets nothing, but its edge moves the numbers of the others."""
+    return False
 
 
 def _condition(group: GroupPlan, target: str) -> Callable[[Item], bool]:

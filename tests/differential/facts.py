@@ -79,11 +79,13 @@ def request_names(run: Run) -> dict[str, str]:
     """Return the inner name of every request that the run knows, by outer id."""
     record = run.get("", "run", "")
     assert isinstance(record, RunRecord)
-    names = list(receipts(run))
+    found = {outer_id(record.birth, name): name for name in receipts(run)}
     for opened in open_requests(run):
         asked = opened.record
-        names.append(request_name(opened.path, asked.executor, asked.activation, asked.count))
-    return {outer_id(record.birth, name): name for name in names}
+        name = request_name(opened.path, asked.executor, asked.activation, asked.count)
+        # A migration may have renamed who asked; the outside keeps the id of the first name.
+        found[opened.request_id if opened.known != name else outer_id(record.birth, name)] = name
+    return found
 
 
 def event_text(event: Event, names: Mapping[str, str]) -> str:

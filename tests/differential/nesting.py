@@ -19,7 +19,7 @@ from rehydrate import (
 )
 from rehydrate.errors import LateResponseError
 from tests.differential.messages import Item, Question, answer_to, mix
-from tests.differential.plans import GraphPlan, NestingPlan, NodePlan
+from tests.differential.plans import RENAMED, GraphPlan, NestingPlan, NodePlan
 
 
 def draw_nesting(seed: int, graphs: dict[str, GraphPlan]) -> None:
@@ -73,6 +73,11 @@ def nested(plan: NodePlan, child: Workflow, *, has_edges: bool) -> WorkflowExecu
     )
 
 
+def first_name(text: str) -> str:
+    """A path or name as the first version of the graph has it."""
+    return text.replace(RENAMED, "")
+
+
 class Police(Executor):
     """Answers what a sub-workflow asks, by a rule over the question."""
 
@@ -82,12 +87,14 @@ class Police(Executor):
     ) -> None:
         question = message.request.data
         assert isinstance(question, Question)
-        mark = mix(self.id, message.path, message.request.name, message.request.response_type, question)
+        mark = mix(
+            *map(first_name, (self.id, message.path, message.request.name)), message.request.response_type, question
+        )
         if mark % 5 == 0:
             ctx.yield_output(Item(mix(mark, "ignored"), 0))
         elif mark % 5 < 3:
             ctx.set_state(f"kept_{mark}", (message.path, message.request.name))
-            ctx.request_info(Question(self.id, mark, question.item), response_type=int)
+            ctx.request_info(Question(first_name(self.id), mark, question.item), response_type=int)
         else:
             self._answer(ctx, message.create_response(answer_to(question)))
 
@@ -104,4 +111,4 @@ class Police(Executor):
         try:
             ctx.send_message(message)
         except LateResponseError:
-            ctx.yield_output(Item(mix(message.path, message.name, "late"), 0))
+            ctx.yield_output(Item(mix(first_name(message.path), first_name(message.name), "late"), 0))

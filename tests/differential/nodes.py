@@ -13,7 +13,7 @@ from typing import Never
 
 from rehydrate import Executor, FunctionExecutor, Retry, WorkflowContext, executor, handler, response_handler
 from tests.differential.messages import Item, Question, mix
-from tests.differential.plans import NodePlan
+from tests.differential.plans import RENAMED, NodePlan
 
 
 class StormError(RuntimeError):
@@ -53,13 +53,13 @@ def touch_state(ctx: WorkflowContext[Never, Never], what: str, key: str, mark: i
         case "tail":
             return ctx.get_state("log", [], start=-3)
         case "log":
-            ctx.update_state("log", f"{ctx.executor_id}:{mark % 97}")
+            ctx.update_state("log", f"{ctx.executor_id.removeprefix(RENAMED)}:{mark % 97}")
         case "bag":
             ctx.update_state("bag", [mark % 7, mark % 5])
         case "sum" | "fold":
             ctx.update_state(key, mark % 1000)
         case "facts":
-            ctx.update_state("facts", {ctx.executor_id: mark % 100, "all": mark % 10})
+            ctx.update_state("facts", {ctx.executor_id.removeprefix(RENAMED): mark % 100, "all": mark % 10})
         case "own" if mark % 4 == 0:
             ctx.set_state(key, [f"again:{mark % 9}"])
         case "own":

@@ -9,6 +9,9 @@ from typing import Literal
 
 import msgspec
 
+#: Stands in front of the ids of an edition in which every executor has another one.
+RENAMED = "renamed_"
+
 NodeKind = Literal["worker", "keeper", "function", "workflow", "planner"]
 GroupKind = Literal["edge", "fan_out", "switch", "select", "fan_in", "map"]
 

@@ -31,7 +31,8 @@ def test_the_blocks_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytes
 
 def test_the_pages_that_must_have_blocks_have_some() -> None:
     """The first page and those on building, resuming, checkpoints and errors show what they say."""
-    wanted = {"README.md", *(f"docs/{name}.md" for name in ("building", "checkpoint", "errors", "events", "resume"))}
+    names = ("building", "checkpoint", "errors", "events", "migration", "resume")
+    wanted = {"README.md", *(f"docs/{name}.md" for name in names)}
     assert wanted <= {name_of(page) for page in WITH_BLOCKS}
 
 

@@ -141,6 +141,7 @@ def mistaken() -> WorkflowBuilder:
         resources={"client": 5},
         max_supersteps=0,
         max_concurrency=0,
+        migrate={"one": 1},
     )
     silent = Silent("s")
     silent.id = "s/s"

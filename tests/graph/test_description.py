@@ -23,6 +23,7 @@ from rehydrate.graph.description import (
     ExecutorDescription,
     JoinDescription,
     LimitsDescription,
+    NestingDescription,
     PoliciesDescription,
     RequestDescription,
     ResourceDescription,
@@ -116,6 +117,7 @@ def test_a_workflow_is_described_with_all_below_it() -> None:
                     resources=(),
                     limits=LimitsDescription(max_supersteps=5, max_concurrency=None),
                 ),
+                nesting=NestingDescription("isolated", "propagate", "output", (), (), None),
             ),
         ),
         edges=(EdgeDescription("desk", "node", "edge", condition="is_big"),),
@@ -194,7 +196,7 @@ def test_a_description_can_be_written_as_json() -> None:
     for workflow in (audit_workflow(), build(plan(8))):
         described = asdict(workflow.describe())
         assert json.loads(json.dumps(described))["name"] == workflow.name
-        assert {type(value) for value in flat(described)} <= {str, int, bool, type(None)}
+        assert {type(value) for value in flat(described)} <= {str, int, float, bool, type(None)}
 
 
 def test_two_builds_of_one_graph_have_equal_descriptions() -> None:

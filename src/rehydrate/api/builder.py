@@ -28,6 +28,7 @@ from rehydrate.graph.edges import (
 from rehydrate.graph.executor import Executor
 from rehydrate.graph.graph_spec import GraphSpec, unnumbered
 from rehydrate.graph.maps import with_ends
+from rehydrate.graph.migration import Migration
 from rehydrate.graph.problems import problem_at, problem_of_error
 from rehydrate.graph.reducers import reducer_of
 from rehydrate.graph.validation import notes, problems
@@ -75,6 +76,7 @@ class WorkflowBuilder:
         resources: Mapping[str, type] | None = None,
         max_supersteps: int = 100,
         max_concurrency: int | None = None,
+        migrate: Mapping[int, Migration] | None = None,
     ) -> None:
         self._problems: list[BuildProblem] = []
         self._name = name
@@ -84,6 +86,7 @@ class WorkflowBuilder:
         self._resources = cast("dict[str, type]", self._mapping(resources, "resources"))
         self._max_supersteps = max_supersteps
         self._max_concurrency = max_concurrency
+        self._migrations = cast("dict[int, Migration]", self._mapping(migrate, "migrate"))
         #: By identity, because an id may come twice and an executor need not be hashable.
         self._executors: dict[int, Executor] = {}
         self._groups: list[EdgeGroup] = []
@@ -193,6 +196,7 @@ class WorkflowBuilder:
             max_supersteps=self._max_supersteps,
             max_concurrency=self._max_concurrency,
             problems=tuple(self._problems),
+            migrations=self._migrations,
         )
 
     def _refuse(self, code: str, where: str, what: str, action: str) -> None:

@@ -35,7 +35,7 @@ def make_decode(registry: TypeRegistry) -> Decode:
 
     def read(code: int, data: memoryview) -> object:
         if code != OBJECT:
-            build = _NESTING.get(code)
+            build = NESTING_READERS.get(code)
             return READERS[code](bytes(data)) if build is None else build(decode_items(checked_array(data)))
         # As in `checked_map`, without a call for every object.
         fields = decode_fields(data if data[0] & 0xF0 == 0x80 else checked_map(data))
@@ -113,7 +113,8 @@ def _deque(items: list[object]) -> deque[object]:
     return deque(items[1:], cast("int | None", items[0]))
 
 
-_NESTING: Final[dict[int, Callable[[list[object]], object]]] = {
+#: How containers are built from what their payload holds.
+NESTING_READERS: Final[dict[int, Callable[[list[object]], object]]] = {
     codes.TUPLE: tuple,
     codes.SET: lambda items: set(_keys(items)),
     codes.FROZENSET: lambda items: frozenset(_keys(items)),

@@ -12,7 +12,7 @@ import msgspec
 
 from rehydrate.graph.definition import Definition
 from rehydrate.graph.edges import Edge
-from rehydrate.ids import join_slot, request_name, scope_of, slot
+from rehydrate.ids import join_slot, outer_id, request_name, scope_of, slot
 from rehydrate.model.effects import (
     STATE_EFFECTS,
     Ask,
@@ -170,7 +170,9 @@ class Barrier:
             self._take_effect(delivery, effect)
         if done.instance is not None:
             self.draft.put(self.path, "instance", delivery.executor, InstanceRecord(done.instance))
-        self.draft.remove(self.path, "done", invocation_name(delivery.executor, delivery.activation))
+        name = invocation_name(delivery.executor, delivery.activation)
+        for kind in ("done", "alias") if self.draft.totals["alias"] else ("done",):
+            self.draft.remove(self.path, kind, name)
 
     def _take_effect(self, delivery: Delivery, effect: Effect) -> None:
         match effect:
@@ -260,7 +262,7 @@ class Barrier:
         if intercepted:
             inner = request_name(self.path, delivery.executor, delivery.activation, ask.count)
             self._put_out(setting_out(delivery, ask, inner))
-        self.change.events.append(surfaced(birth_of(self.draft), self.path, name, record))
+        self.change.events.append(surfaced(outer_id(birth_of(self.draft), f"{self.path}/{name}"), self.path, record))
 
     def _take_scopes(self, executor: str) -> None:
         """Take the outboxes of the executor's scopes that came to rest, and end those with nothing open."""

@@ -38,6 +38,9 @@ def discard(change: Change, answered: frozenset[str], trails: dict[str, list[Tra
         what += _name(change, path)
         for kind in ("done", "unrouted", "failure", "attempt", "inbox", "outbox", "limit"):
             draft.clear(path, kind)
+        for name, _ in draft.items(path, "alias"):  # of invocations; open requests keep theirs
+            if draft.get(path, "request", name) is None:
+                draft.remove(path, "alias", name)
         parent, segment = slot(path)
         draft.remove(parent, "step", segment)
         change.plans.pop(path, None)

@@ -29,7 +29,8 @@ class TurnArrived(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     with `same` it is the turn's own call made again.
     `interrupted`: the turn that was found never gave its outputs to a call; `handed_on`: its process had stopped it so.
     `limit_anew`: the limit of the turn that was found had been reached. `pending_given`: `on_pending` stood in the
-    call.
+    call. `dropped` names what a migration took away, `freed` the scopes in which that may end a child or fill a
+    join.
     """
 
     message: Sealed | None = None
@@ -48,6 +49,8 @@ class TurnArrived(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     limit_anew: bool = False
     new_run: RunRecord | None = None
     signature: str = ""
+    dropped: tuple[str, ...] = ()
+    freed: tuple[str, ...] = ()
 
 
 class InvocationFinished(msgspec.Struct, frozen=True, gc=False):

@@ -24,16 +24,17 @@ from rehydrate.model.records import (
 
 from .change import Change
 from .plan import Plan, invocation_name, plan_of, step_key
-from .run import Draft, Run, birth_of
+from .run import Draft, Run, birth_of, known_name
 
 
 class OpenedRequest(NamedTuple):
-    """An open request: where it stands, by what name, and its id for the outside."""
+    """An open request: where it stands, by what name, its id for the outside, and the name that is made from."""
 
     path: str
     name: str
     request_id: str
     record: RequestRecord
+    known: str
 
 
 class FailedPlace(NamedTuple):
@@ -62,19 +63,21 @@ def open_requests(run: Run, place: str = "") -> list[OpenedRequest]:
     for path in scopes(run):
         for name in sorted(run.table(path, "request"), key=order_key):
             record: RequestRecord = run.get(path, "request", name)
-            whole = f"{place}/{path}" if place and path else place or path
-            found.append(OpenedRequest(path, name, outer_id(birth, f"{whole}/{name}"), record))
+            known = known_name(run, path, name)
+            if place and run.get(path, "alias", name) is None:
+                known = f"{place}/{known}" if path else f"{place}{known}"
+            found.append(OpenedRequest(path, name, outer_id(birth, known), record, known))
     return found
 
 
-def surfaced(birth: str, path: str, name: str, record: RequestRecord) -> RequestOpened:
+def surfaced(request_id: str, path: str, record: RequestRecord) -> RequestOpened:
     """Return the event that tells of an open request."""
     return RequestOpened(
         path=path,
         executor_id=record.executor,
         superstep=record.superstep,
         activation=record.activation,
-        request_id=outer_id(birth, f"{path}/{name}"),
+        request_id=request_id,
         data=record.data,
         response_type=record.response_type,
         intercepted=record.intercepted,

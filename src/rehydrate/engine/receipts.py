@@ -10,16 +10,17 @@ from typing import Final
 from rehydrate.model.records import ReceiptRecord, ReceiptsRecord
 
 from .change import Change
-from .run import Run
+from .run import Run, known_name
 
 #: So many single receipts become one record.
 PACK: Final = 32
 
 
 def leave_receipt(change: Change, path: str, name: str, record: ReceiptRecord) -> None:
-    """Note how a request was closed."""
+    """Note how a request was closed, under the name that the outside knows."""
     draft = change.draft
-    draft.put("", "receipt", f"{path}/{name}", record)
+    draft.put("", "receipt", known_name(draft, path, name), record)
+    draft.remove(path, "alias", name)
     if draft.count("", "receipt") < PACK:
         return
     singles: dict[str, ReceiptRecord] = dict(sorted(draft.items("", "receipt")))

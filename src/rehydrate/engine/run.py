@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 from rehydrate.ids import slot
-from rehydrate.model.records import Key, Record, RunRecord, ScopeRecord, StepRecord, TurnRecord
+from rehydrate.model.records import AliasRecord, Key, Record, RunRecord, ScopeRecord, StepRecord, TurnRecord
 
 Place: TypeAlias = tuple[str, str]
 #: Records put, or removed (`None`), by place and name.
@@ -23,7 +23,9 @@ OwnDelta: TypeAlias = dict[Place, dict[str, Record | None]]
 AnyRecord: TypeAlias = Any
 _EMPTY: Final[Mapping[str, Record]] = MappingProxyType({})
 #: Kinds of which a run keeps the total over all scopes.
-COUNTED: Final = frozenset({"failure", "limit", "request", "attempt", "unrouted", "join", "map", "inbox", "timer"})
+COUNTED: Final = frozenset(
+    {"failure", "limit", "request", "attempt", "unrouted", "join", "map", "inbox", "timer", "alias"}
+)
 
 
 class Run:
@@ -229,3 +231,19 @@ def birth_of(records: Run | Draft) -> str:
     """Return what makes a run's outer ids unique."""
     record: RunRecord = records.get("", "run", "")
     return record.birth
+
+
+def name_now(records: Run, known: str) -> tuple[str, str] | None:
+    """Return scope and name of what the outside knows by another name since a migration."""
+    if not records.totals["alias"]:
+        return None
+    for (path, kind, name), record in records.records():
+        if kind == "alias" and record == AliasRecord(known):
+            return path, name
+    return None
+
+
+def known_name(records: Run | Draft, path: str, name: str) -> str:
+    """Return the name from which the outer id of a request, or the effect key of an invocation, is made."""
+    record: AliasRecord | None = records.get(path, "alias", name)
+    return f"{path}/{name}" if record is None else record.known

@@ -34,7 +34,7 @@ from .timing import start_timer
 #: Kinds that stand in a scope itself; its own scope, step and rest records stand in its parent.
 INSIDE: Final = (
     "counter", "done", "unrouted", "failure", "attempt", "request", "join", "map", "gather", "outbox", "inbox",
-    "instance", "state", "part", "limit", "input", "timer",
+    "instance", "state", "part", "limit", "input", "timer", "alias",
 )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from rehydrate.ids import order_key, outer_id, slot
-from rehydrate.model.events import RequestsCancelled, RequestsKept, TurnStarted
+from rehydrate.model.events import RequestsCancelled, RequestsKept, TurnStarted, WorkDiscarded
 from rehydrate.model.records import (
     ReceiptRecord,
     RequestRecord,
@@ -27,7 +27,7 @@ from .passing import pass_barriers
 from .reading import surfaced
 from .receipts import leave_receipt
 from .restart import restart
-from .run import birth_of
+from .run import birth_of, known_name
 from .steps import Arrival, all_scopes, stepping_scopes
 from .timing import go_on, stand_still
 from .waking import Arrivals, in_order, take_answer, wake
@@ -54,6 +54,11 @@ def begin_turn(change: Change, arrived: TurnArrived) -> None:
         stand_still(change, stepping_scopes(change))
     if arrived.on_unfinished == "discard":
         woken = discard(change, frozenset(arrivals), trails)
+    if arrived.dropped:
+        change.events.append(WorkDiscarded(what=arrived.dropped))
+    if arrived.freed:
+        live = {path for path in arrived.freed if draft.get(slot(path)[0], "scope", slot(path)[1]) is not None}
+        woken += _freed(change, live)
     unfinished = stepping_scopes(change)
     woken += _settle_pending(change, arrived)
     if arrived.message is not None:
@@ -102,9 +107,9 @@ def _settle_pending(change: Change, arrived: TurnArrived) -> list[str]:
     if arrived.continuation:
         for path, name in open_requests:
             record: RequestRecord = draft.get(path, "request", name)
-            change.events.append(surfaced(birth_of(draft), path, name, record))
+            change.events.append(surfaced(_outer_id(change, path, name), path, record))
         return []
-    ids = tuple(outer_id(birth_of(draft), f"{path}/{name}") for path, name in open_requests)
+    ids = tuple(_outer_id(change, path, name) for path, name in open_requests)
     if arrived.on_pending != "cancel":
         if arrived.message is not None and not arrived.pending_given:
             change.events.append(RequestsKept(request_ids=ids))
@@ -114,6 +119,10 @@ def _settle_pending(change: Change, arrived: TurnArrived) -> list[str]:
         leave_receipt(change, path, name, ReceiptRecord("cancelled", draft.turn().number))
     change.events.append(RequestsCancelled(request_ids=ids))
     return _freed(change, {path for path, _ in open_requests})
+
+
+def _outer_id(change: Change, path: str, name: str) -> str:
+    return outer_id(birth_of(change.draft), known_name(change.draft, path, name))
 
 
 def _freed(change: Change, paths: set[str]) -> list[str]:

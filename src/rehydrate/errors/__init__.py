@@ -36,6 +36,7 @@ from .codec import (
 )
 from .definition import ExecutorDefinitionError, FrozenExecutorError, IdError, PolicyError, WorkflowBuildError
 from .draining import DrainingError, RunDrainedError
+from .migration import HomelessWorkError, MigrationError, MissingMigrationError, NewerVersionError
 from .restore import (
     CheckpointCorruptError,
     CheckpointFormatError,
@@ -83,6 +84,7 @@ __all__ = [
     "ForeignRequestError",
     "FrozenExecutorError",
     "GraphChangedError",
+    "HomelessWorkError",
     "IdError",
     "IdempotencyKeyError",
     "InconsistentRunError",
@@ -91,7 +93,10 @@ __all__ = [
     "LateResponseError",
     "MarkError",
     "MessageTypeError",
+    "MigrationError",
+    "MissingMigrationError",
     "MissingResourceError",
+    "NewerVersionError",
     "NoHandlerError",
     "NoStoreError",
     "NotStorableError",

@@ -132,7 +132,10 @@ class GraphChangedError(WorkflowCheckpointException):
 
     def action(self) -> str:
         """Say what to do next."""
-        return "Go on with this run under the old definition; start new runs with the new one."
+        return (
+            "If that is meant, raise version= and pass migrate={old version: function} to the builder of what changed;"
+            " else go on with this run under the old definition."
+        )
 
 
 @dataclass(eq=False, repr=False)

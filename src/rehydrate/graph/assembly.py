@@ -5,7 +5,7 @@ The same graph gives the same numbers, in whatever order it was built. Must be g
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Final, TypeAlias
@@ -27,7 +27,7 @@ _KINDS: Final = ("edge", "fan-out", "switch", "selection", "join", "map")
 def assemble(spec: GraphSpec, type_name: Callable[[type], str]) -> Definition:
     """Return the definition of a spec in which `validation.problems` finds none; `type_name` names types for good."""
     order = canonical_order(spec)
-    groups = _numbered(_sorted(spec.groups, order))
+    groups = numbered_groups(spec.groups, order)
     edges = tuple(edge for group in groups for edge in edges_of(group))
     executors = {name: spec.by_id[name] for name in order}
     definition = Definition(
@@ -51,21 +51,32 @@ def assemble(spec: GraphSpec, type_name: Callable[[type], str]) -> Definition:
         nesting=MappingProxyType(
             {name: node.nesting for name, node in executors.items() if isinstance(node, WorkflowExecutor)}
         ),
+        migrations=MappingProxyType(dict(spec.migrations)),
     )
     return replace(definition, signature=signature_text(definition, type_name))
 
 
 def canonical_order(spec: GraphSpec) -> tuple[str, ...]:
     """Return the executors that can be reached, by distance from the start, then by id."""
-    order = [spec.start]
-    seen = {spec.start}
-    ring = [spec.start]
+    return order_from(spec.start, spec.leaving, spec.by_id.keys())
+
+
+def order_from(start: str, leaving: Mapping[str, Sequence[Edge]], known: Set[str]) -> tuple[str, ...]:
+    """Return what can be reached from `start`, by distance, then by id."""
+    order = [start]
+    seen = {start}
+    ring = [start]
     while ring:
-        ahead = {edge.target for source in ring for edge in spec.leaving.get(source, ())} & spec.by_id.keys()
+        ahead = {edge.target for source in ring for edge in leaving.get(source, ())} & known
         ring = sorted(ahead - seen)
         seen.update(ring)
         order += ring
     return tuple(order)
+
+
+def numbered_groups(groups: Sequence[EdgeGroup], order: Sequence[str]) -> list[EdgeGroup]:
+    """Return the groups in their canonical order, their edges numbered."""
+    return _numbered(_sorted(groups, order))
 
 
 def group_key(group: EdgeGroup) -> GroupKey:

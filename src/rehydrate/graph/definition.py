@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from rehydrate.graph.edges import Edge, EdgeGroup
+from rehydrate.graph.migration import Migration
 from rehydrate.graph.nesting import Nesting
 
 if TYPE_CHECKING:
@@ -69,6 +70,8 @@ class Definition:
     hints: tuple[object, ...] = field(default=())
     #: How each of the `children` is nested.
     nesting: Mapping[str, Nesting] = field(default_factory=dict[str, Nesting])
+    #: Functions that bring a stored run up by one, by the version that they start from.
+    migrations: Mapping[int, Migration] = field(default_factory=dict[int, Migration])
 
     @cached_property
     def position(self) -> Mapping[str, int]:

@@ -44,10 +44,26 @@ class RequestDescription:
 
 @dataclass(frozen=True)
 class PoliciesDescription:
-    """How an executor is run: with an instance for each scope, and which of its handlers are run in threads."""
+    """How an executor is run: with an instance for each scope, which of its handlers are run in threads, how often an
+    attempt is tried, and how many seconds one may last."""
 
     instance_per_scope: bool
     in_threads: tuple[str, ...]
+    attempts: int = 1
+    timeout: float | None = None
+
+
+@dataclass(frozen=True)
+class NestingDescription:
+    """How a workflow is nested as a node: the arguments of its `WorkflowExecutor`; `inputs` and `outputs` are pairs of
+    state keys, `timeout` is in seconds."""
+
+    isolation: str
+    requests: str
+    forward_outputs: str
+    inputs: tuple[tuple[str, str], ...]
+    outputs: tuple[tuple[str, str], ...]
+    timeout: float | None
 
 
 @dataclass(frozen=True)
@@ -63,6 +79,7 @@ class ExecutorDescription:
     asks: tuple[RequestDescription, ...]
     policies: PoliciesDescription
     workflow: WorkflowDescription | None = None
+    nesting: NestingDescription | None = None
 
 
 @dataclass(frozen=True)
@@ -168,12 +185,29 @@ def _executor(definition: Definition, name: str, type_name: TypeName) -> Executo
         asks=tuple(RequestDescription(*named([spec.request, spec.response])) for spec in specs.response_handlers),
         policies=_policies(executor),
         workflow=describe_workflow(executor.definition, type_name) if isinstance(executor, WorkflowExecutor) else None,
+        nesting=_nesting(executor, onward=onward) if isinstance(executor, WorkflowExecutor) else None,
     )
 
 
 def _policies(executor: Executor) -> PoliciesDescription:
     in_threads = tuple(spec.name for spec in each_spec(executor.handler_table.specs) if not spec.is_async)
-    return PoliciesDescription(executor.has_instance_state, in_threads)
+    policy = executor.attempt_policy
+    if policy is None:
+        return PoliciesDescription(executor.has_instance_state, in_threads)
+    attempts = policy.retry.attempts if policy.retry is not None else 1
+    return PoliciesDescription(executor.has_instance_state, in_threads, attempts, policy.timeout)
+
+
+def _nesting(executor: WorkflowExecutor, *, onward: bool) -> NestingDescription:
+    nesting = executor.nesting
+    return NestingDescription(
+        isolation="shared" if nesting.shared else "isolated",
+        requests="intercept" if nesting.intercepts else "propagate",
+        forward_outputs=nesting.forwards or ("message" if onward else "output"),
+        inputs=tuple(sorted(nesting.inputs.items())),
+        outputs=tuple(sorted(nesting.outputs.items())),
+        timeout=nesting.timeout,
+    )
 
 
 def _edges(definition: Definition) -> Iterator[EdgeDescription]:

@@ -23,6 +23,7 @@ from rehydrate.graph.edges import (
     SwitchGroup,
 )
 from rehydrate.graph.executor import Executor
+from rehydrate.graph.migration import Migration
 
 EdgeKind: TypeAlias = Literal["edge", "fan-out", "switch", "selection", "join", "map"]
 
@@ -45,6 +46,7 @@ class GraphSpec:
     max_supersteps: int = 100
     max_concurrency: int | None = None
     problems: tuple[BuildProblem, ...] = ()
+    migrations: Mapping[int, Migration] = field(default_factory=dict[int, Migration])
 
     @cached_property
     def by_id(self) -> Mapping[str, Executor]:

@@ -31,6 +31,7 @@ from rehydrate.graph.graph_spec import GraphSpec, deciding_in, edges_of, names_i
 from rehydrate.graph.handlers import HandlerSpec, ResponseHandlerSpec
 from rehydrate.graph.hints import describe
 from rehydrate.graph.maps import map_problems
+from rehydrate.graph.migration_problems import migration_problems
 from rehydrate.graph.nesting_rules import nesting_problems
 from rehydrate.graph.problems import edge_place, group_place, problem, problem_at, problem_of_error
 from rehydrate.graph.sub_workflow import WorkflowExecutor
@@ -75,6 +76,7 @@ def _settings(spec: GraphSpec) -> Iterator[BuildProblem]:
         sentence = f"max_concurrency is {spec.max_concurrency!r}"
         action = "use a whole number from 1 on, or None for no bound"
         yield problem("max-concurrency", "max_concurrency", sentence, action)
+    yield from migration_problems(spec.version, cast("Mapping[object, object]", spec.migrations))
     for key, reducer in spec.reducers.items():
         yield from _name(key, "state key of a reducer", check_key)
         yield from _name(reducer.name, f"state key {key!r}: reducer name", check_key)

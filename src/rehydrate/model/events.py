@@ -78,7 +78,7 @@ class RequestsCancelled(EventBase, frozen=True, kw_only=True, gc=False):
 
 
 class WorkDiscarded(EventBase, frozen=True, kw_only=True, gc=False):
-    """Unfinished work was dropped by `on_unfinished="discard"`; `what` names each piece by path."""
+    """Work was dropped by `on_unfinished="discard"`, or by a migration; `what` names each piece by path."""
 
     what: tuple[str, ...]
 

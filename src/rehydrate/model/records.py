@@ -271,11 +271,17 @@ class PartRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_
     items: Items
 
 
+class AliasRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
+    """Under what name the outside knows a request or an unfinished invocation that a migration gave another one."""
+
+    known: str
+
+
 Record: TypeAlias = (
     RunRecord | SignatureRecord | TurnRecord | OutputRecord | ReceiptRecord | ReceiptsRecord | ScopeRecord
     | InputRecord | StepRecord | LimitRecord | RestRecord | TimerRecord | CounterRecord | DoneRecord | FailureRecord
     | AttemptRecord | RequestRecord | JoinRecord | MapRecord | GatherRecord | OutboxRecord | InboxRecord
-    | InstanceRecord | StateRecord | PartRecord
+    | InstanceRecord | StateRecord | PartRecord | AliasRecord
 )  # fmt: skip
 
 #: The class of each kind; what is stored under a kind decodes to exactly this.
@@ -306,4 +312,5 @@ RECORD_TYPES: dict[str, type[Record]] = {
     "instance": InstanceRecord,
     "state": StateRecord,
     "part": PartRecord,
+    "alias": AliasRecord,
 }

@@ -73,9 +73,9 @@ class Actor(LiveTurn):
             return False
         return self.task is None or not (self.task.done() or self.task.get_loop().is_closed())
 
-    def import_all(self) -> None:
-        """Let the claim write every record: the store does not know them under this run id."""
-        self._delta = {place: {**table} for place, table in self.run.tables.items()}
+    def add_changes(self, delta: Delta) -> None:
+        """Let the claim write what differs from the store's records before the turn: all, where it knows none."""
+        self._delta = {place: {**changed} for place, changed in delta.items()}
 
     async def claim(self, arrived: TurnArrived) -> None:
         """Save the turn's input; the run then goes on in a task of its own. Raises what the store raises; then nothing

@@ -6,6 +6,7 @@ It shares the frozen records and can be read without the workflow. It never runs
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 from typing import cast
@@ -28,7 +29,7 @@ from rehydrate.errors import CheckpointCorruptError, InconsistentRunError
 from rehydrate.ids import check_id, child_path, join_slot, scope_of
 from rehydrate.model.checkpoint import Header, Status, Stored, key_text
 from rehydrate.model.plain import Plain
-from rehydrate.model.records import InstanceRecord, RunRecord, ScopeRecord, StateRecord
+from rehydrate.model.records import InstanceRecord, Key, Record, RunRecord, ScopeRecord, StateRecord
 
 from .legacy import ExecutionContext, LegacyRequest, legacy_run
 from .program import HasProgram
@@ -36,15 +37,34 @@ from .state_view import committed_parts
 from .subtree import grafted, subtree, without
 
 
+@dataclass(frozen=True)
+class Migrated:
+    """How migrations have changed a checkpoint's records, what they took away, and from which scopes."""
+
+    delta: Mapping[Key, Record | None]
+    dropped: tuple[str, ...] = ()
+    freed: tuple[str, ...] = ()
+
+
 class WorkflowCheckpoint:
     """A run at one commit. `records` are its live records; reading them changes nothing."""
 
-    def __init__(self, header: Header, records: Run, digests: dict[str, int] | None = None, *, place: str = "") -> None:
+    def __init__(
+        self,
+        header: Header,
+        records: Run,
+        digests: dict[str, int] | None = None,
+        *,
+        place: str = "",
+        migrated: Migrated | None = None,
+    ) -> None:
         self.header = header
         self._place = place
         self.records = records
         #: Each record's digest, where the checkpoint was read from bytes.
         self.digests: dict[str, int] | None = digests
+        #: Set where the records are not yet those of a commit.
+        self.migrated = migrated
 
     @property
     def checkpoint_id(self) -> str:

@@ -12,7 +12,8 @@ from typing import Any, cast
 from rehydrate.codecs import ValueCodec, type_name
 from rehydrate.engine import reading
 from rehydrate.engine.commands import StartInvocation
-from rehydrate.engine.run import Run
+from rehydrate.engine.plan import invocation_name
+from rehydrate.engine.run import Run, known_name
 from rehydrate.errors import ClosedContextError, EffectError, NotStorableError, SendTypeError
 from rehydrate.graph.context import DONE, WorkflowContext
 from rehydrate.graph.definition import LIST_REDUCERS, Definition
@@ -152,7 +153,8 @@ class InvocationContext(WorkflowContext[Any, Any]):
     def effect_key(self) -> str:
         """A key for outside systems, the same for every attempt."""
         delivery = self._start.delivery
-        return outer_id(self._around.birth, f"effect {self.path}/{delivery.executor}#{delivery.activation}")
+        name = invocation_name(delivery.executor, delivery.activation)
+        return outer_id(self._around.birth, f"effect {known_name(self._around.run, self.path, name)}")
 
     @property
     def run_args(self) -> Any:

@@ -5,7 +5,7 @@ The steps stand in the order of the contract. Up to the claim nothing anywhere c
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
@@ -23,9 +23,10 @@ from rehydrate.model.checkpoint import RESTING, Head, Header, Latest, Status
 from rehydrate.model.records import Key, Record, RunRecord
 
 from .call import Call, Row, SealedCall, seal_call, seal_named
-from .checkpoint import WorkflowCheckpoint, restored
-from .checks import check_definition, check_message, check_resources
+from .checkpoint import Migrated, WorkflowCheckpoint, restored
+from .checks import check_message, check_resources
 from .finding import Finder, Found, check_owner, load, turn_of
+from .migrating import fitting
 from .program import Program
 from .requests import check_answers
 
@@ -46,6 +47,8 @@ class Opened:
     replayed: bool = False
     #: Digests of the records as the store has them.
     digests: dict[str, int] | None = None
+    #: What migrations have changed against the records that the store has.
+    migrated: Migrated | None = None
 
 
 class Opening:
@@ -96,8 +99,7 @@ class Opening:
 
     def _recorded(self, found: Found) -> Opened:
         """Give back what an earlier call with the same key has recorded."""
-        checkpoint = found.checkpoint
-        check_definition(self.graph, checkpoint)
+        checkpoint = fitting(self.program, found.checkpoint)
         return Opened(checkpoint.run_id, checkpoint.records, checkpoint.header, found.head, None, replayed=True)
 
     def _same_turn(self, found: Found) -> Opened:
@@ -115,22 +117,23 @@ class Opening:
 
     def _continue(self, found: Found) -> Opened:
         """Take the turn up that was found, without new input."""
-        checkpoint = found.checkpoint
-        check_definition(self.graph, checkpoint)
+        checkpoint = fitting(self.program, found.checkpoint)
         check_resources(self.graph, self.call.resources)
-        if not reading.unfinished_scopes(checkpoint.records):
+        freed = checkpoint.migrated is not None and checkpoint.migrated.freed
+        if not freed and not reading.unfinished_scopes(checkpoint.records):
             return Opened(checkpoint.run_id, checkpoint.records, checkpoint.header, found.head, None)
         same = found.same and self.row is not Row.CONTINUE
-        arrived = self._arrived(found, (), continuation=True, keeps=same)
+        arrived = self._arrived(replace(found, checkpoint=checkpoint), (), continuation=True, keeps=same)
         return Opened(
             checkpoint.run_id, checkpoint.records.copy(), checkpoint.header, found.head, arrived,
             imported=self.store is not None and found.head is None, digests=checkpoint.digests,
+            migrated=checkpoint.migrated,
         )  # fmt: skip
 
     async def _go_on(self, found: Found) -> Opened:
         check_owner(self.call, found, same=False)
-        checkpoint = found.checkpoint
-        check_definition(self.graph, checkpoint)
+        checkpoint = fitting(self.program, found.checkpoint)
+        found = replace(found, checkpoint=checkpoint)
         if self.row is Row.CONTINUE:
             return self._continue(found)
         self._check_message()
@@ -140,6 +143,7 @@ class Opening:
         return Opened(
             checkpoint.run_id, checkpoint.records.copy(), checkpoint.header, found.head, self._arrived(found, answers),
             imported=self.store is not None and found.head is None, digests=checkpoint.digests,
+            migrated=checkpoint.migrated,
         )  # fmt: skip
 
     async def _fork(self, found: Found) -> Opened:
@@ -153,7 +157,8 @@ class Opening:
         head = await self.store.head(run_id) if self.store is not None else None
         if head is not None:
             return await self._forked_before(run_id, head)
-        check_definition(self.graph, checkpoint)
+        checkpoint = fitting(self.program, checkpoint)
+        found = replace(found, checkpoint=checkpoint)
         self._check_message()
         answers = await self._answers(checkpoint, (source,))
         check_resources(self.graph, self.call.resources)
@@ -222,6 +227,7 @@ class Opening:
         found_id = found.checkpoint.checkpoint_id if found is not None else None
         call = self.call
         base = None if found is None else call.base or found.checkpoint.checkpoint_id
+        migrated = found.checkpoint.migrated if found is not None else None
         return TurnArrived(
             message=None if continuation else self.sealed.message,
             answers=answers,
@@ -239,4 +245,6 @@ class Opening:
             limit_anew=status is Status.LIMIT_REACHED,
             new_run=new_run,
             signature=self.graph.signature if new_run is not None else "",
+            dropped=migrated.dropped if migrated is not None else (),
+            freed=migrated.freed if migrated is not None else (),
         )

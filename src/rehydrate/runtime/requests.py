@@ -148,11 +148,7 @@ async def check_answers(
     births: Iterable[str],
 ) -> tuple[Answer, ...]:
     """Return the answers by request. Raises an `AnswerError` for the first that cannot be taken; then none is."""
-    known = {
-        outer_id(birth, f"{opened.path}/{opened.name}"): opened
-        for birth in births
-        for opened in reading.open_requests(run)
-    }
+    known = {outer_id(birth, opened.known): opened for birth in births for opened in reading.open_requests(run)}
     answers: list[Answer] = []
     for request_id, value in given.items():
         opened = known.get(request_id)

@@ -17,7 +17,7 @@ from rehydrate.ports import CheckpointStorage
 from .actor import Actor
 from .call import Call, check_storage
 from .checkpoint import WorkflowCheckpoint
-from .checks import check_definition
+from .migrating import fitting
 from .options import KNOWN_OPTIONS, CallOptions
 from .position import Position
 from .program import HasProgram
@@ -165,8 +165,10 @@ class Runner:
             checkpoint = checkpoint.checkpoint
         if not isinstance(cast("object", checkpoint), WorkflowCheckpoint):
             raise WrongCallError(f"checkpoint is a {type(checkpoint).__name__}.", "Pass a checkpoint or a result.")
-        check_definition(self.program.graph, checkpoint)
-        restored = WorkflowCheckpoint(checkpoint.header, checkpoint.records.copy(), checkpoint.digests)
+        fitted = fitting(self.program, checkpoint)
+        restored = WorkflowCheckpoint(
+            fitted.header, fitted.records.copy(), fitted.digests, migrated=fitted.migrated or checkpoint.migrated
+        )
         self._position.restore(restored)
         self.resumed = True
 

@@ -13,7 +13,7 @@ import msgspec
 from rehydrate.codecs.checkpoints import record_digest
 from rehydrate.codecs.events import encode_events
 from rehydrate.codecs.records import encode_record
-from rehydrate.engine.run import Delta, Run
+from rehydrate.engine.run import Delta, Run, known_name
 from rehydrate.ids import outer_id
 from rehydrate.model.checkpoint import Commit, Header, Lease, Put, RequestRow, Status, TurnRow, key_text
 from rehydrate.model.events import Event
@@ -150,7 +150,7 @@ class Saver:
             lease=lease,
             puts=tuple(puts),
             removes=tuple(removes),
-            requests=self._requests(delta),
+            requests=self._requests(run, delta),
             turn=self._turn(run, header) if ends or self.lease.claim else None,
             events=kept,
         )
@@ -164,7 +164,7 @@ class Saver:
         """Lengthen the lease."""
         await self.store.renew(self.ledger.run_id, self.lease.owner, self.lease.epoch, LEASE_SECONDS)
 
-    def _requests(self, delta: Delta) -> tuple[RequestRow, ...]:
+    def _requests(self, run: Run, delta: Delta) -> tuple[RequestRow, ...]:
         """Return the rows by which a store finds requests: opened ones, and those that left a receipt."""
         rows: list[RequestRow] = []
         birth, run_id = self.ledger.birth, self.ledger.run_id
@@ -173,7 +173,7 @@ class Saver:
                 continue
             for name, record in changed.items():
                 if isinstance(record, RequestRecord):
-                    rows.append(RequestRow(outer_id(birth, f"{path}/{name}"), run_id, path, "open"))
+                    rows.append(RequestRow(outer_id(birth, known_name(run, path, name)), run_id, path, "open"))
                 elif isinstance(record, ReceiptRecord):
                     rows.append(self._closed(name, record))
                 elif isinstance(record, ReceiptsRecord):

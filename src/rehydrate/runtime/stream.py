@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine
 from types import TracebackType
 
 from rehydrate.engine.inputs import AnswersArrived
-from rehydrate.engine.run import birth_of
+from rehydrate.engine.run import birth_of, known_name
 from rehydrate.errors import AlreadyAnsweredError, StreamStateError
 from rehydrate.ids import outer_id
 from rehydrate.model.events import Event
@@ -105,7 +105,8 @@ class RunStream:
         )
         for answer in answers:
             if actor.was_told(answer):
-                raise AlreadyAnsweredError(outer_id(birth_of(run), f"{answer.path}/{answer.name}"), turn.opened.run_id)
+                known = known_name(run, answer.path, answer.name)
+                raise AlreadyAnsweredError(outer_id(birth_of(run), known), turn.opened.run_id)
         await actor.take(AnswersArrived(answers))
 
     async def cancel(self) -> WorkflowRunResult:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from rehydrate.codecs import type_name
 from rehydrate.engine import reading
 from rehydrate.engine.receipts import receipts
+from rehydrate.engine.run import known_name, name_now
 from rehydrate.errors import EffectError, LateResponseError, SendTypeError
 from rehydrate.graph.definition import Definition
 from rehydrate.graph.hints import describe
@@ -41,8 +42,10 @@ def request_message(around: Surroundings, name: str, handler: str, data: object)
     path, _, inner = name.rpartition("/")
     executor_id = inner.rpartition("#")[0]
     hint = response_hint_of(around.outlets.graph_at(path), executor_id, handler)
-    request_id = outer_id(around.birth, name)
-    return SubWorkflowRequestMessage(path, SubWorkflowRequest(request_id, executor_id, data, type_name(hint), inner))
+    known = known_name(around.run, path, inner)
+    told, _, name = known.rpartition("/")  # what its receipt will be under, also after a migration
+    request = SubWorkflowRequest(outer_id(around.birth, known), executor_id, data, type_name(hint), name)
+    return SubWorkflowRequestMessage(told, request)
 
 
 def response(around: Surroundings, path: str, where: str, message: SubWorkflowResponseMessage) -> Respond:
@@ -51,20 +54,22 @@ def response(around: Surroundings, path: str, where: str, message: SubWorkflowRe
     Raises `LateResponseError` where the request is closed, `SendTypeError` where the value does not fit, and
     `EffectError` where the request is not for this scope to answer.
     """
-    record: RequestRecord | None = around.run.get(message.path, "request", message.name)
+    # A message that is older than a migration has the names of that time.
+    asker, name = name_now(around.run, f"{message.path}/{message.name}") or (message.path, message.name)
+    record: RequestRecord | None = around.run.get(asker, "request", name)
     if record is None:
         raise _no_request(around, where, message)
-    level = interceptor(around.outlets, message.path)
+    level = interceptor(around.outlets, asker)
     if level is None or level[0] != path:
         by = "the outside" if level is None else f"executors of {level[0] or 'the root'}"
-        problem = f"it answers a request of {message.path!r}, which {by} can answer"
+        problem = f"it answers a request of {asker!r}, which {by} can answer"
         raise EffectError(where, problem, "Send the response from an executor beside the sub-workflow's node.")
-    graph: Definition = around.outlets.graph_at(message.path)
+    graph: Definition = around.outlets.graph_at(asker)
     hint = response_hint_of(graph, record.executor, record.handler)
     if not fits(message.value, hint):
-        problem = f"it answers {message.path}/{record.executor} with a {type(message.value).__name__}"
+        problem = f"it answers {asker}/{record.executor} with a {type(message.value).__name__}"
         raise SendTypeError(where, problem, f"That request expects {describe(hint)}.")
-    return Respond(message.path, message.name, around.codec.seal(message.value))
+    return Respond(asker, name, around.codec.seal(message.value))
 
 
 def _no_request(around: Surroundings, where: str, message: SubWorkflowResponseMessage) -> EffectError:

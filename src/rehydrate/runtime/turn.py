@@ -12,7 +12,7 @@ import logging
 from typing import Final
 
 from rehydrate.engine import reading
-from rehydrate.engine.run import birth_of
+from rehydrate.engine.run import birth_of, delta_of
 from rehydrate.errors import (
     CommitConflictError,
     DrainingError,
@@ -239,7 +239,9 @@ def make_actor(program: Program, call: Call, opened: Opened, channel: Channel) -
     actor = Actor(around, ledger, saver, channel, call.durability, program.graph.max_concurrency)
     actor.watch = program.watch
     if opened.imported:
-        actor.import_all()
+        actor.add_changes(opened.run.tables)
+    elif opened.migrated is not None:
+        actor.add_changes(delta_of(opened.migrated.delta))
     if saver is not None:
         register(birth, saver.lease.epoch, actor)
     channel.sequence = ledger.events
@@ -262,6 +264,12 @@ def _warn(opened: Opened, kept: list[str]) -> None:
         logger.warning(
             "run %r goes on from a legacy checkpoint: the inner state of its sub-workflows was not there", opened.run_id
         )
+    if opened.migrated is not None and opened.migrated.dropped:
+        logger.warning(
+            "run %r was brought up to another version, which dropped: %s",
+            opened.run_id,
+            "; ".join(opened.migrated.dropped),
+        )
     if kept:
         logger.warning(
             "run %r was given a new message while %d request(s) are open; they stay open: %s",
@@ -280,8 +288,7 @@ def _surface(turn: Turn) -> None:
     events: list[Event] = [TurnStarted(turn=result.turn, continuation=not replayed, replayed=replayed)]
     if replayed:
         events += [reading.yielded(item) for item in reading.outputs(run)]
-    birth = birth_of(run)
-    events += [reading.surfaced(birth, o.path, o.name, o.record) for o in reading.open_requests(run)]
+    events += [reading.surfaced(o.request_id, o.path, o.record) for o in reading.open_requests(run)]
     events.append(StatusChanged(status=result.status))
     turn.channel.publish(events, again=True)
     turn.channel.close()

@@ -1,0 +1,109 @@
+"""The sealed values in records: every place where one stands, in one function, so that none is left out.
+
+Opens nothing; what is done with a value is the caller's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import assert_never
+
+import msgspec
+
+from rehydrate.model.effects import Ask, Effect, Output, Respond, Send, SetState, UpdateState
+from rehydrate.model.records import (
+    AliasRecord,
+    AttemptRecord,
+    CounterRecord,
+    DoneRecord,
+    FailureRecord,
+    GatherRecord,
+    InboxRecord,
+    InputRecord,
+    InstanceRecord,
+    JoinRecord,
+    LimitRecord,
+    MapRecord,
+    OutboxRecord,
+    OutputRecord,
+    PartRecord,
+    ReceiptRecord,
+    ReceiptsRecord,
+    Record,
+    RequestRecord,
+    RestRecord,
+    RunRecord,
+    ScopeRecord,
+    SignatureRecord,
+    StateRecord,
+    StepRecord,
+    TimerRecord,
+    TurnRecord,
+)
+from rehydrate.model.sealed import Items, Listed, Payload, Sealed
+
+
+@dataclass(frozen=True)
+class Values:
+    """What becomes of values: of one, and of elements of a list in state."""
+
+    one: Callable[[Sealed], Sealed]
+    items: Callable[[Items], Items]
+
+    def of(self, record: Record) -> Record:
+        """Return a record with other values in it."""
+        replace = msgspec.structs.replace
+        match record:
+            case OutputRecord() | InstanceRecord() | StateRecord():
+                return replace(record, value=self._maybe(record.value))
+            case OutboxRecord():
+                return replace(record, value=self._payload(record.value))
+            case StepRecord():
+                return replace(record, payloads=tuple(map(self._payload, record.payloads)))
+            case DoneRecord():
+                effects = tuple(map(self._effect, record.effects))
+                return replace(record, effects=effects, instance=self._maybe(record.instance))
+            case RequestRecord():
+                return replace(record, data=self.one(record.data))
+            case JoinRecord() | GatherRecord():
+                return replace(record, payload=self.one(record.payload))
+            case InboxRecord():
+                return replace(record, payload=self._payload(record.payload), data=self._maybe(record.data))
+            case PartRecord():
+                return PartRecord(self.items(record.items))
+            case TurnRecord():
+                return replace(record, run_args=self._maybe(record.run_args))
+            case (
+                RunRecord() | SignatureRecord() | ReceiptRecord() | ReceiptsRecord() | ScopeRecord() | LimitRecord()
+                | RestRecord() | MapRecord() | CounterRecord() | FailureRecord() | AttemptRecord() | AliasRecord()
+                | InputRecord() | TimerRecord()
+            ):  # fmt: skip
+                return record
+            case _:
+                assert_never(record)
+
+    def _maybe(self, value: Sealed | None) -> Sealed | None:
+        return None if value is None else self.one(value)
+
+    def _payload(self, payload: Payload) -> Payload:
+        return Listed(tuple(map(self.one, payload.items))) if isinstance(payload, Listed) else self.one(payload)
+
+    def _either(self, value: Sealed | Items) -> Sealed | Items:
+        return self.items(value) if isinstance(value, Items) else self.one(value)
+
+    def _effect(self, effect: Effect) -> Effect:
+        replace = msgspec.structs.replace
+        match effect:
+            case Send() | Output():
+                return replace(effect, value=self._payload(effect.value))
+            case Ask():
+                return replace(effect, data=self.one(effect.data))
+            case Respond():
+                return replace(effect, value=self.one(effect.value))
+            case SetState():
+                return effect if effect.value is None else replace(effect, value=self._either(effect.value))
+            case UpdateState():
+                return replace(effect, value=self._either(effect.value))
+            case _:
+                assert_never(effect)

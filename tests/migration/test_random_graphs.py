@@ -1,0 +1,127 @@
+"""Random graphs, stopped at any checkpoint and brought up to a later version, go on as if nothing had changed."""
+
+import asyncio
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+import pytest
+
+from rehydrate import (
+    CheckpointStorage,
+    InMemoryCheckpointStorage,
+    MigrationView,
+    PendingRequest,
+    SqliteCheckpointStorage,
+    Workflow,
+    WorkflowRunResult,
+)
+from rehydrate.engine.run import Run
+from rehydrate.model.events import Event
+from rehydrate.runtime.requests import pending_requests
+from tests.differential.building import Edition, build
+from tests.differential.drawing import draw
+from tests.differential.facts import CallFacts, RunFacts, call_facts, request_names
+from tests.differential.harness import Calls, Replay, reference_run, stored_checkpoints
+from tests.differential.plans import RENAMED, FamilyPlan
+
+
+def there(run: MigrationView) -> None:
+    """Give every executor another id."""
+    for name in run.executors():
+        run.rename_executor(name, RENAMED + name)
+
+
+def back(run: MigrationView) -> None:
+    """Give every executor its id back."""
+    for name in run.executors():
+        run.rename_executor(name, name.removeprefix(RENAMED))
+
+
+EDITIONS = {
+    "there and back": Edition(version=3, migrate={1: there, 2: back}, extra=True),
+    "there": Edition(version=2, migrate={1: there}, prefix=RENAMED, extra=True),
+}
+
+
+def under_old_names(result: WorkflowRunResult, events: Sequence[Event]) -> CallFacts:
+    """The facts of a call, told with the ids of the first version; without what only a migration leaves."""
+    facts = call_facts(result, events)
+    text = result.checkpoint.records.get("", "signature", "").text
+    renamed = f"start {RENAMED}" in text
+    records = {key: record for key, record in facts.records.items() if not _is_left(key, renamed=renamed)}
+    told = msgspec.json.encode(msgspec.structs.replace(facts, records=records))
+    return msgspec.json.decode(told.replace(RENAMED.encode(), b""), type=CallFacts)
+
+
+def _is_left(key: str, *, renamed: bool) -> bool:
+    """Tell of an alias, of a counter that stays so that no name is given twice, and of a request's name in a value."""
+    _, kind, name = key.split(" ", 2)
+    if kind == "state" and name.startswith("kept_"):
+        return True
+    return kind == "alias" or (kind == "counter" and name.startswith(RENAMED) != renamed)
+
+
+def old_names(run: Run) -> dict[str, str]:
+    """The names of requests, told with the ids of the first version."""
+    return {request_id: name.replace(RENAMED, "") for request_id, name in request_names(run).items()}
+
+
+def is_meant(difference: str) -> bool:
+    """Tell what is another in the records of another version: the signature, and numbers of edges."""
+    if ": record " not in difference:
+        return False
+    key, _, rest = difference.partition(": record ")[2].partition(": expected ")
+    one, _, other = re.sub(r"edge=\d+", "edge", rest).partition(", found ")
+    return key == " signature " or one == other
+
+
+@dataclass(frozen=True)
+class Upgrade(Replay):
+    """A replay under a later version of a checkpoint of the first one."""
+
+    first: Workflow | None = None
+
+    def _pending(self) -> tuple[PendingRequest, ...]:
+        assert self.first is not None
+        return pending_requests(self.checkpoint.records, self.first.program.graph, self.first.program.codec)
+
+
+async def wrong_after_migrations(
+    family: FamilyPlan, store: CheckpointStorage, edition: Edition, every: int
+) -> list[str]:
+    """Take every n-th checkpoint of a run up with a later edition; name what differs from the run of the first."""
+    first = build(family)
+    facts: RunFacts = await reference_run(Calls(family, first, store, chance=1), "reference")
+    later = Calls(family, build(family, edition), store, chance=2)
+    wrong: list[str] = []
+    for checkpoint in await stored_checkpoints(store, "reference"):
+        number = checkpoint.header.seq
+        if number % every == 0:
+            upgrade = Upgrade(later, facts, checkpoint, f"again {number}", further=1, first=first)
+            wrong += await upgrade.compare()
+    await store.close()
+    return [text for text in wrong if not is_meant(text)]
+
+
+@pytest.fixture(autouse=True)
+def _told_with_old_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.differential.harness.call_facts", under_old_names)
+    monkeypatch.setattr("tests.differential.harness.request_names", old_names)
+
+
+@pytest.mark.parametrize("name", EDITIONS)
+@pytest.mark.parametrize("seed", [4, 8, 14, 17, 26, 38])
+def test_a_run_goes_on_under_a_later_version_as_under_the_first(seed: int, name: str, tmp_path) -> None:
+    """Every executor has another id, at every depth, and edges have other numbers: nothing else shows."""
+    store = InMemoryCheckpointStorage() if seed % 4 else SqliteCheckpointStorage(tmp_path / "runs.db")
+    assert asyncio.run(wrong_after_migrations(draw(seed), store, EDITIONS[name], every=5)) == []
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("name", EDITIONS)
+@pytest.mark.parametrize("seed", range(4000, 4012))
+def test_many_runs_go_on_under_a_later_version(seed: int, name: str) -> None:
+    """The long form of the same."""
+    assert asyncio.run(wrong_after_migrations(draw(seed), InMemoryCheckpointStorage(), EDITIONS[name], every=4)) == []
