@@ -80,7 +80,8 @@ async def wrong_after_crashes(family: FamilyPlan, every: int) -> list[str]:
     return wrong
 
 
-@pytest.mark.parametrize("seed", range(60, 66))
+#: 63 is so large that it alone takes as long as all the others; the long form has its like.
+@pytest.mark.parametrize("seed", [60, 61, 62, 64, 65, 66])
 def test_the_same_call_again_after_a_crash_gives_what_the_uninterrupted_run_gave(seed: int) -> None:
     """Wherever the store fails, before or after writing, nothing is lost and nothing is applied twice."""
     assert asyncio.run(wrong_after_crashes(draw(seed), every=4)) == []

@@ -20,7 +20,7 @@ SHORT = [
     ("memory", range(10)),
     ("memory", range(10, 20)),
     ("memory", range(20, 30)),
-    ("sqlite", range(5, 15)),
+    ("sqlite", range(3, 13)),
     ("sqlite", range(20, 25)),
 ]
 

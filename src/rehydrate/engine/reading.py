@@ -108,12 +108,12 @@ def next_executors(run: Run) -> list[str]:
     for path in unfinished_scopes(run):
         step: StepRecord = run.get(*step_key(path))
         done = run.table(path, "done")
-        scopes_here: dict[str, ScopeRecord] = dict(run.table(path, "scope"))
+        begun: dict[tuple[str, int], ScopeRecord] = {scope_of(s): record for s, record in run.items(path, "scope")}
         for delivery in step.deliveries:
             name = invocation_name(delivery.executor, delivery.activation)
-            shared = scopes_here.get(invocation_name(delivery.executor, 1))
+            shared = begun.get((delivery.executor, 1))
             taken = shared is not None and not shared.trail and delivery.activation <= shared.inputs
-            if name not in done and name not in scopes_here and not taken:
+            if name not in done and (delivery.executor, delivery.activation) not in begun and not taken:
                 found.add(f"{path}/{delivery.executor}" if path else delivery.executor)
     return sorted(found)
 
