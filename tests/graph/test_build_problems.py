@@ -157,6 +157,8 @@ def mistaken() -> WorkflowBuilder:
         .add_edge(a, node("twin"))
         .add_edge(a, node("five"), condition=5)
         .add_edge(a, node("named"), name="name alone")
+        .add_edge(a, node("forwarded"), forward_when="finished")
+        .add_edge("forwarded", node("forwarded too"), forward_when="later")
         .add_edge(a, node("same"), bool)
         .add_edge(a, "same", bool)
         .add_edge(a, node("second"))

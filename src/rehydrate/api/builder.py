@@ -21,6 +21,7 @@ from rehydrate.graph.edges import (
     EdgeGroup,
     FanInGroup,
     FanOutGroup,
+    ForwardWhen,
     MapGroup,
     MultiSelectionGroup,
     SwitchGroup,
@@ -94,12 +95,25 @@ class WorkflowBuilder:
         self._start = self._added(start_executor, "start_executor")
 
     def add_edge(
-        self, source: Node, target: Node, condition: Predicate | None = None, *, name: str | None = None
+        self,
+        source: Node,
+        target: Node,
+        condition: Predicate | None = None,
+        *,
+        name: str | None = None,
+        forward_when: ForwardWhen | None = None,
     ) -> Self:
-        """Send on from `source` to `target` what `condition` holds for; `name` names the condition in the signature."""
+        """Send on from `source` to `target` what `condition` holds for; `name` names the condition in the signature.
+
+        `forward_when` is for a sub-workflow as the source: what one of its scopes yields goes on whenever that is at
+        rest ("rest", also where it is not given), or once it has ended ("finished").
+        """
         ends = self._ends([source, target], "add_edge")
         if ends:
-            self._groups.append(DirectGroup(unnumbered(*ends), condition, name))
+            edge = unnumbered(*ends)
+            if forward_when is not None:
+                edge = replace(edge, forward_when=forward_when)
+            self._groups.append(DirectGroup(edge, condition, name))
         return self
 
     def add_chain(self, executors: Sequence[Node]) -> Self:

@@ -42,7 +42,8 @@ class MessageTypeError(CallError, TypeError):
         """Name both types."""
         taken = " or ".join(self.takes)
         return (
-            f"workflow {self.workflow!r} was given a {self.given}; its start executor {self.executor!r} takes {taken}."
+            f"workflow {self.workflow!r} was given a message of type {self.given}; its start executor {self.executor!r}"
+            f" takes {taken}."
         )
 
     def action(self) -> str:

@@ -135,7 +135,7 @@ def _numbered(groups: Sequence[EdgeGroup]) -> list[EdgeGroup]:
             edges = tuple(sorted(edges, key=lambda edge: edge.target))
         joins = isinstance(group, FanInGroup)
         numbered = [
-            replace(edge, index=number, fan_in=joins, forward_when="finished" if joins else "rest")
+            replace(edge, index=number, fan_in=joins, forward_when="finished" if joins else edge.forward_when)
             for number, edge in enumerate(edges, index)
         ]
         found.append(with_edges(group, tuple(numbered)))

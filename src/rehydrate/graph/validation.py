@@ -9,7 +9,7 @@ import inspect
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from itertools import combinations
-from typing import Final, cast
+from typing import Final, cast, get_args
 
 from rehydrate.errors import IdError
 from rehydrate.errors.definition import BuildProblem
@@ -21,6 +21,7 @@ from rehydrate.graph.edges import (
     EdgeGroup,
     FanInGroup,
     FanOutGroup,
+    ForwardWhen,
     MapGroup,
     MultiSelectionGroup,
     SwitchGroup,
@@ -166,7 +167,19 @@ def _unknown_ends(spec: GraphSpec) -> Iterator[BuildProblem]:
                     yield problem("unknown-end", place, f"{place}: there is no executor {name!r}", "add it by object")
 
 
+def _forwarding(spec: GraphSpec) -> Iterator[BuildProblem]:
+    """Say where outputs of a sub-workflow are to wait for its end, and there is no sub-workflow."""
+    for edge in (edge for edges in spec.leaving.values() for edge in edges if edge.forward_when != "rest"):
+        if edge.forward_when not in get_args(ForwardWhen):
+            what = f"has forward_when={edge.forward_when!r:.100}"
+            yield problem_at("forward-when", edge_place(edge), what, "use 'rest' or 'finished'")
+        elif not isinstance(spec.by_id.get(edge.source), WorkflowExecutor):
+            what = f"has forward_when, and {edge.source!r} is no sub-workflow"
+            yield problem_at("forward-when", edge_place(edge), what, "leave it out")
+
+
 def _edges(spec: GraphSpec) -> Iterator[BuildProblem]:
+    yield from _forwarding(spec)
     for group in spec.groups:
         yield from _group(group)
         yield from _deciding(group)
