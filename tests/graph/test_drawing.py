@@ -222,7 +222,7 @@ def test_a_map_has_lines_of_its_own(format) -> None:
 
 @pytest.mark.parametrize("format", READERS)
 def test_a_child_used_twice_is_two_boxes(format) -> None:
-    """Each with a start, an executor, a question and an output of its own, and boxes in boxes."""
+    """Case 54: each with a start, an executor, a question and an output of its own, and boxes in boxes."""
     seen = READERS[format](twice().draw(format))
     assert list(seen.boxes.values()) == [
         "parent",
@@ -261,7 +261,7 @@ def test_arrows_lead_through_a_box(format) -> None:
 
 @pytest.mark.parametrize("format", READERS)
 def test_ids_of_any_characters_are_shown_as_they_are(format) -> None:
-    """What has a meaning in the format is escaped; what cannot be printed is shown as an escape."""
+    """Case 54: what has a meaning in the format is escaped; what cannot be printed is shown as an escape."""
     seen = READERS[format](starlike(ODD).draw(format))
     shown = [label for label in seen.nodes.values() if label not in ("start", "output")]
     assert sorted(shown) == sorted(visible(id) for id in ODD)
