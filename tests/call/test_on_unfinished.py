@@ -156,7 +156,7 @@ def test_discard_drops_the_superstep_with_its_finished_invocations(world, anywhe
 
 @pytest.mark.parametrize("depth", [1, 2, 3])
 def test_discard_keeps_committed_state(world, anywhere, depth):
-    """Case 57: what a barrier had committed before the failure stays, and the conversation goes on with the next note."""
+    """Case 57: what a barrier had committed before the failure stays; the conversation goes on with the next note."""
     workflow = desk(world, anywhere, depth=depth)
     stopped = failed(world, workflow, "clerk a", Note("a"), run_id="r")
     result = run(workflow.run(Note("b"), checkpoint=stopped, on_unfinished="discard"))
