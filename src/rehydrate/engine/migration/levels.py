@@ -5,7 +5,7 @@ A level is the ids on the way to a sub-workflow; every execution of it is a scop
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Callable, Iterable, Set
 from typing import Final, NamedTuple, TypeAlias
 
 from rehydrate.engine.reading import scopes
@@ -64,23 +64,20 @@ def scopes_at(run: Run, homes: Iterable[Level], pattern: list[tuple[str, str]]) 
 
 def outlet_of(root: RecordedGraph, path: str) -> tuple[str, str] | None:
     """Return scope and executor at which what a scope yields becomes a message; `None` where it is an output."""
-    while path:
-        parent, segment = slot(path)
-        executor = scope_of(segment)[0]
-        graph = graph_of(root, level_of(parent))
-        if graph is not None and graph.forwards(executor):
-            return parent, executor
-        path = parent
-    return None
+    return _first_above(root, path, RecordedGraph.forwards)
 
 
 def interceptor_of(root: RecordedGraph, path: str) -> tuple[str, str] | None:
     """Return scope and executor at which the requests of a scope were intercepted; `None` where they were not."""
+    return _first_above(root, path, RecordedGraph.intercepts)
+
+
+def _first_above(root: RecordedGraph, path: str, does: Callable[[RecordedGraph, str], bool]) -> tuple[str, str] | None:
     while path:
         parent, segment = slot(path)
         executor = scope_of(segment)[0]
         graph = graph_of(root, level_of(parent))
-        if graph is not None and graph.intercepts(executor):
+        if graph is not None and does(graph, executor):
             return parent, executor
         path = parent
     return None
