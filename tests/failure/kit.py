@@ -44,7 +44,7 @@ class MovedTime:
 
 async def passing(time: MovedTime, work: "asyncio.Task[object]", seconds: float = 0.5) -> object:
     """Let time pass until some work is done, and return what it gives."""
-    for _ in range(5_000):
+    for _ in range(100_000):
         if work.done():
             return await work
         await time.move(seconds)

@@ -35,7 +35,7 @@ async def stopped_by_failure(workflow, world, time, store):
     """A run that used its budget up in the second step."""
     world.fails["two"] = 2
     running = asyncio.create_task(failing(workflow.run("x", run_id="r")))
-    for _ in range(5_000):
+    for _ in range(100_000):
         if running.done():
             break
         await time.move(1)
@@ -67,7 +67,7 @@ def test_a_new_message_finds_an_invocation_that_is_tried_again(world, time, anyw
         time.drive()
         stopped = await STOPS[stop](workflow, world, time, anywhere)
         work = asyncio.create_task(workflow.run("y", checkpoint=stopped, on_unfinished=policy))
-        for _ in range(5_000):
+        for _ in range(100_000):
             if work.done():
                 break
             await time.move(5)

@@ -101,7 +101,7 @@ class Caller:
 
     async def head(self, store, run_id="r"):
         """Wait until nobody drives the run and return its head."""
-        for _ in range(10_000):
+        for _ in range(100_000):
             head = await store.head(run_id)
             if head is not None and head.owner is None:
                 return head
@@ -208,7 +208,7 @@ def test_a_run_that_waits_for_its_next_attempt_is_cancelled_at_once(world, time,
         head = await caller.head(store)
         await time.move(30)
         again = asyncio.create_task(workflow.run(checkpoint="latest", run_id="r"))
-        for _ in range(10_000):
+        for _ in range(100_000):
             if (await store.head("r")).header.status is not Status.CANCELLED:
                 break
         await others()
@@ -225,7 +225,7 @@ def test_a_run_that_waits_for_its_next_attempt_is_cancelled_at_once(world, time,
 
 async def saved_attempt(store):
     """Let others run until the due time of an attempt is saved and is being waited for."""
-    for _ in range(10_000):
+    for _ in range(100_000):
         head = await store.head("r")
         stored = await store.load(head.header.checkpoint_id) if head is not None else None
         if stored is not None and any("attempt" in key for key in stored.records):

@@ -111,7 +111,7 @@ def test_a_finished_invocation_between_lost_attempts_breaks_their_row(world, sto
                 world.gates[f"slow {other}"] = Gate()
             del world.gates[f"slow {number}"]
             running = asyncio.create_task(forked(workflow, store, found, number))
-            for _ in range(10_000):
+            for _ in range(100_000):
                 if len(await records(store, f"fork {number}", "done")) > number:
                     break
             found = (await store.head(f"fork {number}")).header.checkpoint_id
@@ -143,7 +143,7 @@ def test_what_failed_for_good_in_a_lost_process_was_not_lost(world, store):
         running = asyncio.create_task(workflow.run("x", run_id="r"))
         await gate.entered.wait()
         await until(lambda: "breaks 2" in world.log)
-        for _ in range(10_000):
+        for _ in range(100_000):
             if await records(store, "r", "failure"):
                 break
         checkpoint = (await store.head("r")).header.checkpoint_id

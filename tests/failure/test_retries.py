@@ -369,7 +369,7 @@ async def left_waiting(workflow, store, world, entry):
     """Run until an attempt has failed and that is saved; return that checkpoint, as a killed process leaves it."""
     running = asyncio.create_task(workflow.run("x", run_id="r"))
     await until(lambda: entry in world.log)
-    for _ in range(10_000):
+    for _ in range(100_000):
         stored = await store.load((await store.head("r")).header.checkpoint_id)
         if any(key_of(key)[1] == "attempt" for key in stored.records):
             break
@@ -382,7 +382,7 @@ async def left_waiting(workflow, store, world, entry):
 
 async def forked(store):
     """Let others run until the fork is claimed and its work has begun, as far as it can."""
-    for _ in range(10_000):
+    for _ in range(100_000):
         if await store.head("forked") is not None:
             break
     await others()
