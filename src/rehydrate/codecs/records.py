@@ -83,15 +83,20 @@ def decode_records(records: dict[str, bytes]) -> list[tuple[Key, Record]]:
     return found
 
 
+def _as_long_as_it_is(view: memoryview) -> bytes:
+    """Return a view as the bytes that it stands for; msgspec 0.19 lets it say that it is longer than it is."""
+    return cast("bytes", view[: view.nbytes])
+
+
 def _big_state(body: memoryview) -> StateRecord:
     state = _STATE_VIEW.decode(body)
-    value = None if state.value is None else Sealed(state.value.type, cast("bytes", state.value.data))
+    value = None if state.value is None else Sealed(state.value.type, _as_long_as_it_is(state.value.data))
     return StateRecord(value, state.count, state.merged, state.next)
 
 
 def _big_part(body: memoryview) -> PartRecord:
     items = _PART_VIEW.decode(body).items
-    return PartRecord(Items(cast("bytes", items.data), items.count))
+    return PartRecord(Items(_as_long_as_it_is(items.data), items.count))
 
 
 _BIG_DECODERS: Final = {"state": _big_state, "part": _big_part}
