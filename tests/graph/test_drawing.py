@@ -10,6 +10,7 @@ from rehydrate import (
     Case,
     Default,
     Executor,
+    Retry,
     Workflow,
     WorkflowBuilder,
     WorkflowContext,
@@ -158,6 +159,25 @@ def test_the_text_names_what_decides() -> None:
         "├→ e     if (unnamed)",
         "└→ last  join 2 of 2",
         "└→ last  join 1 of 2",
+    ]
+
+
+def test_the_text_says_how_an_executor_is_run() -> None:
+    """Only what is not the default: attempts, seconds, and how a sub-workflow is nested."""
+
+    @executor(id="flaky", retry=Retry(attempts=4), timeout=2.5)
+    async def flaky(number: int) -> int:
+        return number
+
+    inner = WorkflowBuilder("inner", node("only", int, None)).build()
+    shared = WorkflowExecutor(
+        inner, "shared", isolation="shared", timeout=60, inputs={"above": "below"}, outputs={"made": "kept"}
+    )
+    text = WorkflowBuilder("policies", flaky).add_edge(flaky, shared).build().draw()
+    lines = [line.strip("│ ").rstrip() for line in text.splitlines()]
+    assert [line for line in lines if line.startswith("~")] == [
+        "~ 4 attempts, 2.5 s at most",
+        "~ 60 s at most, shared, above in as below, made out as kept",
     ]
 
 

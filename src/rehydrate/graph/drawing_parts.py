@@ -7,7 +7,13 @@ from __future__ import annotations
 
 from typing import Final, assert_never
 
-from rehydrate.graph.description import UNNAMED, EdgeDescription, RequestDescription, WorkflowDescription
+from rehydrate.graph.description import (
+    UNNAMED,
+    EdgeDescription,
+    ExecutorDescription,
+    RequestDescription,
+    WorkflowDescription,
+)
 
 #: Ids are never longer; names of conditions and of types may be.
 _LONGEST: Final = 200
@@ -31,6 +37,22 @@ def title_of(workflow: WorkflowDescription, id: str | None = None) -> str:
 def question_of(request: RequestDescription) -> str:
     """Return what an executor asks as a text."""
     return f"{request.request} → {request.response}"
+
+
+def rules_of(executor: ExecutorDescription) -> list[str]:
+    """Return how an executor is run, where that is not the default."""
+    found = [f"{executor.policies.attempts} attempts"] if executor.policies.attempts > 1 else []
+    nesting = executor.nesting
+    timeout = executor.policies.timeout if nesting is None else nesting.timeout
+    if timeout is not None:
+        found.append(f"{timeout:g} s at most")
+    if nesting is None:
+        return found
+    found += ["shared"] if nesting.isolation == "shared" else []
+    found += ["requests intercepted"] if nesting.requests == "intercept" else []
+    found += [f"{parent} in as {child}" for parent, child in nesting.inputs]
+    found += [f"{child} out as {parent}" for child, parent in nesting.outputs]
+    return found
 
 
 class Labels:
