@@ -26,6 +26,7 @@ def draw(seed: int) -> FamilyPlan:
     graphs["root"] = _Drawing(random, "root", 0, _children(graphs, 1)).graph()
     draw_nesting(seed, graphs)
     _make_flaky(seed, graphs)
+    _make_threaded(seed, graphs)
     return FamilyPlan(
         seed=seed,
         graphs=graphs,
@@ -48,6 +49,14 @@ def _make_flaky(seed: int, graphs: dict[str, GraphPlan]) -> None:
         for node in graph.nodes:
             if node.kind != "workflow":
                 node.flaky = Random(f"{seed} {graph.name} {node.id}").choice((0,) * 12 + (1, 2))
+
+
+def _make_threaded(seed: int, graphs: dict[str, GraphPlan]) -> None:
+    """Let some functions, and some classes with instance state, be plain functions, by chance of their own."""
+    for graph in graphs.values():
+        for node in graph.nodes:
+            if node.kind in {"function", "keeper"}:
+                node.threaded = Random(f"threads {seed} {graph.name} {node.id}").random() < 0.2
 
 
 def _children(graphs: dict[str, GraphPlan], level: int) -> list[str]:

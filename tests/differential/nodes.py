@@ -243,6 +243,36 @@ class LastKeeper(_Kept, Executor):
         await self.behaviour.work(ctx, [question.item], (answer, self.seen([question.item])))
 
 
+class ThreadKeeper(_Kept, Executor):
+    """A node with instance state and outgoing edges whose handlers run in threads."""
+
+    def __init__(self, behaviour: Behaviour) -> None:
+        super().__init__(behaviour.plan.id, retry=behaviour.retry)
+        self.behaviour = behaviour
+
+    @handler
+    def on_item(self, item: Item, ctx: WorkflowContext[Item, Item]) -> None:
+        asyncio.run(self.behaviour.work(ctx, [item], self.seen([item])))
+
+    @handler
+    def on_list(self, items: list[Item], ctx: WorkflowContext[Item, Item]) -> None:
+        asyncio.run(self.behaviour.work(ctx, items, self.seen(items)))
+
+    @response_handler
+    def on_answer(self, question: Question, answer: int, ctx: WorkflowContext[Item, Item]) -> None:
+        asyncio.run(self.behaviour.work(ctx, [question.item], (answer, self.seen([question.item]))))
+
+
+def thread_node(behaviour: Behaviour) -> FunctionExecutor[..., object]:
+    """A plain function as a node, which runs in a thread."""
+
+    @executor(id=behaviour.plan.id, retry=behaviour.retry)
+    def run(item: Item, ctx: WorkflowContext[Never, Never]) -> Item | None:
+        return asyncio.run(behaviour.work(ctx, [item]))
+
+    return run
+
+
 def function_node(behaviour: Behaviour) -> FunctionExecutor[..., object]:
     """A function as a node: what it returns is sent on, or yielded where no edge leads on."""
 
@@ -257,9 +287,11 @@ def node(plan: NodePlan, width: int, delay: float) -> Executor:
     """Make the executor of a plan that is no sub-workflow."""
     behaviour = Behaviour(plan, width, delay)
     if plan.kind == "function":
-        return function_node(behaviour)
+        return thread_node(behaviour) if plan.threaded else function_node(behaviour)
     if plan.kind == "planner":
         return Planner(behaviour)
     if plan.kind == "keeper":
+        if width and plan.threaded:
+            return ThreadKeeper(behaviour)
         return Keeper(behaviour) if width else LastKeeper(behaviour)
     return Worker(behaviour) if width else LastWorker(behaviour)

@@ -28,8 +28,8 @@ class NestingPlan(msgspec.Struct):
 class NodePlan(msgspec.Struct):
     """One executor. `sends` and `yields` are the numbers it draws from; `asks` and `fails` of 0 are never.
 
-    `flaky`: so many attempts at some messages fail before one succeeds. A planner sends one list, and `sends` are its
-    lengths.
+    `flaky`: so many attempts at some messages fail before one succeeds. `threaded`: its handlers are plain functions. A
+    planner sends one list, and `sends` are its lengths.
     """
 
     id: str
@@ -40,6 +40,7 @@ class NodePlan(msgspec.Struct):
     asks: int = 0
     fails: int = 0
     flaky: int = 0
+    threaded: bool = False
     state: tuple[tuple[str, str], ...] = ()
     nesting: NestingPlan = msgspec.field(default_factory=NestingPlan)
 
