@@ -142,6 +142,8 @@ def start_scope(change: Change, parent: str, step: StepRecord, delivery: Deliver
     if nesting.shared:
         if change.draft.step(path) is not None:
             return
+        # Where this call withdrew its requests it was to be looked at as a scope at rest.
+        change.draft.remove(parent, "rest", slot(path)[1])
         scope = _next_input(change, path, delivery)
     if scope.superstep == 0:
         started = ScopeStarted(path=path, executor_id=executor, superstep=step.superstep, activation=number)
