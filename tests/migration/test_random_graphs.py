@@ -68,12 +68,18 @@ def old_names(run: Run) -> dict[str, str]:
     return {request_id: name.replace(RENAMED, "") for request_id, name in request_names(run).items()}
 
 
+_RECEIPT = re.compile(r"'[^']+': ReceiptRecord\([^)]*\)")
+
+
 def is_meant(difference: str) -> bool:
-    """Tell what is another in the records of another version: the signature, and numbers of edges."""
+    """Tell what is another in the records of another version: the signature, numbers of edges, and the order of
+    receipts in one record, which is that of their names."""
     if ": record " not in difference:
         return False
     key, _, rest = difference.partition(": record ")[2].partition(": expected ")
     one, _, other = re.sub(r"edge=\d+", "edge", rest).partition(", found ")
+    if key.startswith(" receipts "):
+        return sorted(_RECEIPT.findall(one)) == sorted(_RECEIPT.findall(other)) != []
     return key == " signature " or one == other
 
 
