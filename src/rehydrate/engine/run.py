@@ -237,9 +237,12 @@ def name_now(records: Run, known: str) -> tuple[str, str] | None:
     """Return scope and name of what the outside knows by another name since a migration."""
     if not records.totals["alias"]:
         return None
-    for (path, kind, name), record in records.records():
-        if kind == "alias" and record == AliasRecord(known):
-            return path, name
+    for (path, kind), table in records.tables.items():
+        if kind != "alias":
+            continue
+        for name, record in table.items():
+            if record == AliasRecord(known):
+                return path, name
     return None
 
 

@@ -64,6 +64,8 @@ def open_step(change: Change, path: str, scope: ScopeRecord, arrivals: list[Arri
     parent, segment = slot(path)
     step = StepRecord(number, *_number(change, path, arrivals))
     draft.put(parent, "step", segment, step)
+    if draft.has(parent, "rest"):  # one that goes on is at rest no more, whatever made it go on
+        draft.remove(parent, "rest", segment)
     plan = change.plans[path] = draft.run.memo[(parent, segment)] = Plan(step, graph.children)
     held = used >= limit
     draft.put(
@@ -142,8 +144,6 @@ def start_scope(change: Change, parent: str, step: StepRecord, delivery: Deliver
     if nesting.shared:
         if change.draft.step(path) is not None:
             return
-        # Where this call withdrew its requests it was to be looked at as a scope at rest.
-        change.draft.remove(parent, "rest", slot(path)[1])
         scope = _next_input(change, path, delivery)
     if scope.superstep == 0:
         started = ScopeStarted(path=path, executor_id=executor, superstep=step.superstep, activation=number)

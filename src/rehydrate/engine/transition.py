@@ -53,7 +53,7 @@ class Step(msgspec.Struct, frozen=True, gc=False):
 def transition(graph: Definition, run: Run, inputs: Sequence[Input], time: float = 0.0) -> Step:
     """Take in what happened and say what follows; `run` is only read.
 
-    `time` is in seconds since the epoch, and is asked for only where `graph.is_timed`.
+    `time` is in seconds since the epoch. It is asked for at a claim, and where `graph.is_timed`.
     """
     change = Change(graph, run, time)
     touched: set[str] = set()

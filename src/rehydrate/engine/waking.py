@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeAlias
 
-from rehydrate.ids import ancestors, depth_of, order_key, slot
+from rehydrate.ids import ancestors, depth_of, order_key
 from rehydrate.model.records import InboxRecord, ReceiptRecord, RequestRecord
 
 from .change import Change
@@ -54,8 +54,6 @@ def wake(change: Change, arrivals: Arrivals, woken: list[str]) -> None:
         here = arrivals.get(path, [])
         here.sort(key=lambda arrival: (arrival.kind != "answer", order_key(arrival.name)))
         if change.draft.step(path) is None:
-            parent, segment = slot(path)
-            change.draft.remove(parent, "rest", segment)
             if path and change.graph.is_timed:
                 resume_timer(change, path)
             open_step(change, path, change.draft.scope(path), here)

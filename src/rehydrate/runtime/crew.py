@@ -242,6 +242,9 @@ class Crew:
         task.cancel()
         if self._slots is not None:
             self._slots.release()
+        if self._is_over(start.path):  # it has swallowed its cancellation, and nothing is told of it any more
+            self._tell_if_at_rest()
+            return
         where = f"{start.path}/{start.delivery.executor}" if start.path else start.delivery.executor
         self._tell(*self._break(start, InvocationTimeoutError(where, seconds)))
         self._tell_if_at_rest()
