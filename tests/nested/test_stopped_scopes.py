@@ -1,6 +1,7 @@
 """A sub-workflow that took too long is over for its run, whatever its handlers still do."""
 
 import asyncio
+import contextlib
 from typing import Never
 
 import pytest
@@ -10,12 +11,19 @@ from rehydrate.errors import RunFailedError
 from rehydrate.testing import run_virtually
 
 
+async def pass_by(seconds: float) -> None:
+    """Wait for nothing until virtual time has passed."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await asyncio.Event().wait()
+
+
 @executor(id="stubborn", timeout=5.0)
 async def stubborn(text: str, ctx: WorkflowContext[Never, str]) -> None:
     """Goes on although it is cancelled."""
     for _ in range(10):
         try:
-            await asyncio.sleep(2)
+            await pass_by(2)
         except asyncio.CancelledError:
             continue
 
@@ -27,7 +35,7 @@ async def start(text: str) -> str:
 
 @executor(id="slow")
 async def slow(text: str) -> str:
-    await asyncio.sleep(30)
+    await pass_by(30)
     return text
 
 
