@@ -1,0 +1,46 @@
+"""A run that is cancelled at any moment, in any way: it stops there, and gone on with it is as if nothing had happened."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.differential.moments import CANCELS
+from tests.differential.spawning import spawn
+from tests.differential.stopped import StoreKind, handed_over, stopped_runs
+
+
+@pytest.mark.parametrize(
+    ("store", "seeds"), [("memory", range(5200, 5210)), ("sqlite", range(5200, 5204)), ("none", range(5210, 5220))]
+)
+def test_a_run_goes_on_after_a_cancellation_as_if_nothing_had_happened(
+    store: StoreKind, seeds: range, tmp_path: Path
+) -> None:
+    """Whatever was cancelled, also where a handler does not heed it, leaves no trace: outputs, state, requests and kept
+    events are the same, and nothing that had finished runs again."""
+    wrong, ends = stopped_runs(seeds, CANCELS, store, tmp_path, variants=6)
+    assert wrong == []
+    assert ends["cancel: CANCELLED"] > 2 and ends["leave: CANCELLED"] > 2
+    if store != "none":
+        assert ends["await: cancelled"] > 2 and ends["result: cancelled"] > 2 and ends["drop"] > 2
+
+
+def test_another_process_goes_on_after_a_cancellation(tmp_path: Path) -> None:
+    """It has the SQLite file only, and what must follow."""
+    left = handed_over(range(5220, 5232), CANCELS, tmp_path, variants=1)
+    assert len(left) > 5
+    assert spawn(left, tmp_path / "tasks") == []
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("store", ["memory", "sqlite", "none"])
+@pytest.mark.parametrize("first", range(7000, 7400, 10))
+def test_a_run_goes_on_after_a_cancellation_at_any_moment(first: int, store: StoreKind, tmp_path: Path) -> None:
+    """The long form of the same."""
+    assert stopped_runs(range(first, first + 10), CANCELS, store, tmp_path, variants=10)[0] == []
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("first", range(7400, 7600, 20))
+def test_another_process_goes_on_after_a_cancellation_at_any_moment(first: int, tmp_path: Path) -> None:
+    """The long form of the same."""
+    assert spawn(handed_over(range(first, first + 20), CANCELS, tmp_path, variants=3), tmp_path / "tasks") == []

@@ -1,0 +1,50 @@
+"""A process that is drained at any moment: whoever goes on with its runs comes to what the uninterrupted run came to."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rehydrate.testing import claim_turns_again
+from tests.differential.spawning import spawn
+from tests.differential.stopped import DRAINS, StoreKind, handed_over, stopped_runs
+
+
+@pytest.fixture(autouse=True)
+def undrained() -> Iterator[None]:
+    """Each test leaves a process that claims turns."""
+    yield
+    claim_turns_again()
+
+
+@pytest.mark.parametrize(
+    ("store", "seeds"), [("memory", range(5100, 5110)), ("sqlite", range(5100, 5104)), ("none", range(5110, 5120))]
+)
+def test_a_run_goes_on_after_a_drain_as_if_nothing_had_happened(store: StoreKind, seeds: range, tmp_path: Path) -> None:
+    """Wherever it is handed on, with handlers finished or cut off: outputs, state, requests and kept events are the same,
+    nothing that had finished runs again, and the drain takes no longer than the handlers do, and its grace."""
+    wrong, ends = stopped_runs(seeds, DRAINS, store, tmp_path, variants=6)
+    assert wrong == []
+    assert ends["handed on"] > 5 and ends["cut off"] > 2
+
+
+def test_another_process_goes_on_after_a_drain(tmp_path: Path) -> None:
+    """It has the SQLite file only, and what must follow."""
+    left = handed_over(range(5120, 5132), DRAINS, tmp_path, variants=1)
+    assert len(left) > 5
+    assert spawn(left, tmp_path / "tasks") == []
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("store", ["memory", "sqlite", "none"])
+@pytest.mark.parametrize("first", range(6000, 6400, 10))
+def test_a_run_goes_on_after_a_drain_at_any_moment(first: int, store: StoreKind, tmp_path: Path) -> None:
+    """The long form of the same."""
+    assert stopped_runs(range(first, first + 10), DRAINS, store, tmp_path, variants=10)[0] == []
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("first", range(6400, 6600, 20))
+def test_another_process_goes_on_after_a_drain_at_any_moment(first: int, tmp_path: Path) -> None:
+    """The long form of the same."""
+    assert spawn(handed_over(range(first, first + 20), DRAINS, tmp_path, variants=3), tmp_path / "tasks") == []
