@@ -61,11 +61,11 @@ class Reference(msgspec.Struct):
     repeats: bool
 
 
-async def uninterrupted(family: FamilyPlan) -> Reference:
+async def uninterrupted(family: FamilyPlan, *, keyed: bool = False) -> Reference:
     """Run a family's script; its store has to have kept what was told, without gap."""
     store, ticks = InMemoryCheckpointStorage(keep_events=True), Ticks()
     finished: list[str] = []
-    calls = Calls(family, watched(build(family), ticks), store, chance=1, finished=finished)
+    calls = Calls(family, watched(build(family), ticks), store, chance=1, keyed=keyed, finished=finished)
     facts = await reference_run(calls, RUN_ID)
     kept = await kept_events(calls.workflow, store, RUN_ID)
     assert [event.sequence for event in kept] == [told.sequence for call in facts.calls for told in call.events]
