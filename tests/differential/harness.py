@@ -27,7 +27,7 @@ from tests.differential.facts import (
     request_names,
     tail_differences,
 )
-from tests.differential.nodes import Weather
+from tests.differential.nodes import Journal, Weather
 from tests.differential.plans import FamilyPlan
 from tests.differential.script import MOST_CALLS, STOPPED, Step, first_step, is_stormy, next_step
 
@@ -36,7 +36,7 @@ from tests.differential.script import MOST_CALLS, STOPPED, Step, first_step, is_
 class Calls:
     """Calls of one family's workflow on one store (or none); `chance` decides only how long handlers take.
 
-    `keyed`: every call that brings something has an idempotency key. `slow`, `stubborn`, `finished`: see `Weather`.
+    `keyed`: every call that brings something has an idempotency key. `slow`, `stubborn`, `journal`: see `Weather`.
     """
 
     family: FamilyPlan
@@ -47,13 +47,13 @@ class Calls:
     durability: str = "superstep"
     slow: bool = False
     stubborn: bool = False
-    finished: list[str] | None = None
+    journal: Journal | None = None
 
     def weather(self, number: int) -> dict[str, object]:
         """The resources of a call."""
         chance, stormy = self.chance * 1000 + number, is_stormy(self.family, number)
         kinds = {"slow": self.slow, "stubborn": self.stubborn}
-        return {"weather": Weather(chance, stormy=stormy, **kinds, finished=self.finished)}
+        return {"weather": Weather(chance, stormy=stormy, **kinds, journal=self.journal)}
 
     def options(self, number: int, step: Step, **options: object) -> dict[str, object]:
         """The arguments of a call."""

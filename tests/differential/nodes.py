@@ -25,11 +25,18 @@ class FlakyError(RuntimeError):
     """An attempt failed; one of the next will not."""
 
 
+class Journal:
+    """What invocations have come to over a run: effect keys of those that finished, and of those stopped before."""
+
+    def __init__(self) -> None:
+        self.finished: list[str] = []
+        self.stopped: list[str] = []
+
+
 class Weather:
     """A live object of one call: how long handlers take, and whether some of them fail.
 
-    `slow`: in virtual time some take seconds. `stubborn`: they do not heed a cancellation, and do something else instead.
-    `finished`: is told the effect keys of invocations that came to their end.
+    `slow`: in virtual time some take seconds. `stubborn`: they do not heed a cancellation, and do something else then.
     """
 
     def __init__(
@@ -39,15 +46,15 @@ class Weather:
         stormy: bool = False,
         slow: bool = False,
         stubborn: bool = False,
-        finished: list[str] | None = None,
+        journal: Journal | None = None,
     ) -> None:
         self._random = Random(chance)
         self.stormy = stormy
         self.slow = slow
         self.stubborn = stubborn
-        self.finished = [] if finished is None else finished
+        self.journal = journal or Journal()
 
-    async def pass_by(self) -> bool:
+    async def pass_by(self, name: str) -> bool:
         """Let others run for a while; tell whether a cancellation was not heeded."""
         try:
             for _ in range(self._random.choice((0, 0, 1, 2, 5, 9))):
@@ -55,6 +62,7 @@ class Weather:
             if self.slow:
                 await pause(self._random.choice((0.0, 0.0, 0.0, 0.01, 1.0, 3.0)))
         except asyncio.CancelledError:
+            self.journal.stopped.append(name)
             if not self.stubborn:
                 raise
             return True
@@ -110,7 +118,7 @@ class Behaviour:
         """Read, write, ask, send and yield; a function node gets back what it is to return."""
         plan = self.plan
         weather: Weather = ctx.resources["weather"]
-        stopped = await weather.pass_by()
+        stopped = await weather.pass_by(ctx.effect_key)
         mark = mix(plan.id, [item.mark for item in given], seen, ctx.run_args)
         if plan.fails and weather.stormy and mark % plan.fails == 0:
             raise StormError(f"{plan.id} at {mark}")
@@ -119,7 +127,7 @@ class Behaviour:
             raise FlakyError(f"{plan.id} at {mark}")
         for what, key in plan.state:
             mark = mix(mark, touch_state(ctx, what, key, mark))
-        if await weather.pass_by() or stopped:
+        if await weather.pass_by(ctx.effect_key) or stopped:
             return self._give(ctx, mix(mark, "stopped"), sum(item.fuel for item in given))  # must leave no trace
         if ctx.attempt <= flaky:  # what it has done until here leaves no trace
             raise FlakyError(f"{plan.id} at {mark}")
@@ -132,7 +140,7 @@ class Behaviour:
             fuel //= asked + 1
         returned = self._give(ctx, mark, fuel)
         if not plan.threaded:  # a thread may be done before anybody has heard of it
-            weather.finished.append(ctx.effect_key)
+            weather.journal.finished.append(ctx.effect_key)
         return returned
 
     def _plan(self, ctx: WorkflowContext[list[Item], Item], mark: int, fuel: int, length: int) -> None:

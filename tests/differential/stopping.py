@@ -15,17 +15,26 @@ from typing import cast
 
 import msgspec
 
-from rehydrate import CheckpointStorage, InMemoryCheckpointStorage, SqliteCheckpointStorage, Status, Workflow, WorkflowCheckpoint, WorkflowRunResult
+from rehydrate import (
+    CheckpointStorage,
+    InMemoryCheckpointStorage,
+    SqliteCheckpointStorage,
+    Status,
+    Workflow,
+    WorkflowCheckpoint,
+    WorkflowRunResult,
+)
 from rehydrate.codecs.checkpoints import encode_checkpoint
 from rehydrate.engine.invariants import check_run
 from rehydrate.model.checkpoint import Commit, Head
-from rehydrate.model.events import Event
+from rehydrate.model.events import Event, RequestOpened
 from rehydrate.runtime.watch import CommandKind, Moment, Watched
 from tests.differential.building import build
 from tests.differential.facts import RunFacts, call_facts, differences, request_names
 from tests.differential.harness import Calls, reference_run
 from tests.differential.keeping import Names, kept_differences, kept_events, wrong_in_store
 from tests.differential.moments import OPENING, Stop, Ticks, Trigger, watched
+from tests.differential.nodes import Journal
 from tests.differential.plans import FamilyPlan
 from tests.differential.script import Step, first_step, next_step
 from tests.differential.ways import RUN_ID, Attempt, attempt
@@ -52,8 +61,10 @@ class LateStorage(InMemoryCheckpointStorage):
 
 
 class Reference(msgspec.Struct):
-    """An uninterrupted run: its facts, how many commands of each kind it gave, and whether finished invocations ran again
-    in it, because what they had written was in conflict."""
+    """An uninterrupted run: its facts, and how many commands of each kind it gave.
+
+    `repeats`: invocations that had finished ran again in it, because what they had written was in conflict.
+    """
 
     family: FamilyPlan
     facts: RunFacts
@@ -64,17 +75,21 @@ class Reference(msgspec.Struct):
 async def uninterrupted(family: FamilyPlan, *, keyed: bool = False) -> Reference:
     """Run a family's script; its store has to have kept what was told, without gap."""
     store, ticks = InMemoryCheckpointStorage(keep_events=True), Ticks()
-    finished: list[str] = []
-    calls = Calls(family, watched(build(family), ticks), store, chance=1, keyed=keyed, finished=finished)
+    journal = Journal()
+    calls = Calls(family, watched(build(family), ticks), store, chance=1, keyed=keyed, journal=journal)
     facts = await reference_run(calls, RUN_ID)
     kept = await kept_events(calls.workflow, store, RUN_ID)
     assert [event.sequence for event in kept] == [told.sequence for call in facts.calls for told in call.events]
     commands = {**ticks.counts, OPENING: len(facts.calls)}
-    return Reference(family, facts, commands, len(finished) > len(set(finished)))
+    return Reference(family, facts, commands, _repeats(journal) > 0)
+
+
+def _repeats(journal: Journal) -> int:
+    return len(journal.finished) - len(set(journal.finished))
 
 
 class Handover(msgspec.Struct, tag=True):
-    """A run that stands stopped in a SQLite file, for a process of its own to go on with, in the call of this number."""
+    """A run that stands stopped in a SQLite file, in the call of this number, for another process to go on with."""
 
     reference: Reference
     database: str
@@ -83,7 +98,7 @@ class Handover(msgspec.Struct, tag=True):
     names: list[dict[str, str]]
 
 
-class HandedOver(Exception):
+class HandedOver(Exception):  # noqa: N818  (it is no error)
     """The run stands stopped for another process."""
 
     def __init__(self, number: int) -> None:
@@ -116,7 +131,7 @@ class StoppedRun:
         self.names: list[Names] = []
         self._hands_over = False
         self._random = Random(chance)
-        self._finished: list[str] = []
+        self._journal = Journal()
         self._trigger = Trigger(self.stops[0] if self.stops else None)
         self._workflows = deque(watched(it, self._watch) for it in workflows or two_of(reference.family))
         self._calls = Calls(
@@ -126,11 +141,13 @@ class StoppedRun:
             durability="turn" if self._random.random() < 0.2 else "superstep",
             slow=slow,
             stubborn=self._random.random() < 0.5,
-            finished=self._finished,
+            journal=self._journal,
         )
         #: What was told, as long as nothing was told to nobody.
         self._told: list[Event] | None = []
+        #: The newest checkpoint that is known, and what is to be surfaced by whoever goes on from it.
         self._at: str | None = None
+        self._open: tuple[str, ...] | None = None
 
     async def run(self) -> list[str]:
         """Run it from the first call to its end; name what differs."""
@@ -176,7 +193,7 @@ class StoppedRun:
         if step is not None or number != len(calls):
             self.wrong.append(f"the run is over after {number} calls instead of {len(calls)}")
         await self._compare_events()
-        twice = len(self._finished) - len(set(self._finished))
+        twice = _repeats(self._journal)
         if twice and not self.reference.repeats:
             self.wrong.append(f"{twice} invocations ran again that had finished before a stop")
 
@@ -219,14 +236,20 @@ class StoppedRun:
 
     def _note(self, made: Attempt) -> None:
         self.wrong += made.wrong
+        if made.events and self._open is not None:
+            asked = [event.request_id for event in made.events if isinstance(event, RequestOpened)]
+            surfaced = [request_id for request_id in asked if request_id in self._open]
+            if surfaced != list(self._open):
+                self.wrong.append(f"surfaced {surfaced} instead of {self._open}")
+            self._open = None
         self.ends += [made.end] if made.end else []
         if made.events is None:
-            self._told = None
+            self._told = self._open = None
         elif self._told is not None:
             self._told += made.events
 
     async def _stopped(self, made: Attempt, number: int) -> WorkflowRunResult | WorkflowCheckpoint | None:
-        """Look at how a stopped run stands: it had ended, or there is something to go on with, or nothing was claimed."""
+        """Look at how a stopped run stands: it had ended, there is something to go on with, or nothing was claimed."""
         if self.store is None:
             return None if made.result is None else from_bytes(made.result.checkpoint.to_bytes())
         head = await self.store.head(RUN_ID)
@@ -266,6 +289,7 @@ class StoppedRun:
 
     def _again(self, stored: WorkflowCheckpoint, first: Made, newest: Made) -> Made:
         """Go on as a continuation, or by the same call once more; of continuations only the newest is known again."""
+        self._open = stored.pending_request_ids
         if self.store is not None and self._random.random() < 0.3:
             return first if first[0] != Step() else newest
         return Step(), self._from(stored)

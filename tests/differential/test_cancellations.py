@@ -1,4 +1,4 @@
-"""A run that is cancelled at any moment, in any way: it stops there, and gone on with it is as if nothing had happened."""
+"""A run that is cancelled at any moment, in any way: it stops there, and goes on as if nothing had happened."""
 
 from pathlib import Path
 
@@ -17,16 +17,17 @@ def test_a_run_goes_on_after_a_cancellation_as_if_nothing_had_happened(
 ) -> None:
     """Whatever was cancelled, also where a handler does not heed it, leaves no trace: outputs, state, requests and kept
     events are the same, and nothing that had finished runs again."""
-    wrong, ends = stopped_runs(seeds, CANCELS, store, tmp_path, variants=6)
+    wrong, ends = stopped_runs(seeds, CANCELS, store, tmp_path, variants=4)
     assert wrong == []
-    assert ends["cancel: CANCELLED"] > 2 and ends["leave: CANCELLED"] > 2
+    seen = {"cancel: CANCELLED", "leave: CANCELLED"}
     if store != "none":
-        assert ends["await: cancelled"] > 2 and ends["result: cancelled"] > 2 and ends["drop"] > 2
+        seen |= {"await: cancelled", "result: cancelled", "drop"}
+    assert seen <= ends.keys()
 
 
 def test_another_process_goes_on_after_a_cancellation(tmp_path: Path) -> None:
     """It has the SQLite file only, and what must follow."""
-    left = handed_over(range(5220, 5232), CANCELS, tmp_path, variants=1)
+    left = handed_over(range(5220, 5230), CANCELS, tmp_path, variants=1)
     assert len(left) > 5
     assert spawn(left, tmp_path / "tasks") == []
 

@@ -32,11 +32,11 @@ class Crashing:
     async def commit(self, commit: Commit) -> None:
         self.left -= commit.header.status not in STOPPED
         if self.left != 0:
-            await super().commit(commit)  # pyright: ignore[reportAttributeAccessIssue]  (of the store beside it)
+            await super().commit(commit)
             return
         self.left = -1
         if self.written:
-            await super().commit(commit)  # pyright: ignore[reportAttributeAccessIssue]  (of the store beside it)
+            await super().commit(commit)
         raise OSError("the power went")
 
 

@@ -1,4 +1,4 @@
-"""A process that is drained at any moment: whoever goes on with its runs comes to what the uninterrupted run came to."""
+"""A process that is drained at any moment: whoever goes on with its runs comes to what uninterrupted ones came to."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,16 +21,16 @@ def undrained() -> Iterator[None]:
     ("store", "seeds"), [("memory", range(5100, 5110)), ("sqlite", range(5100, 5104)), ("none", range(5110, 5120))]
 )
 def test_a_run_goes_on_after_a_drain_as_if_nothing_had_happened(store: StoreKind, seeds: range, tmp_path: Path) -> None:
-    """Wherever it is handed on, with handlers finished or cut off: outputs, state, requests and kept events are the same,
-    nothing that had finished runs again, and the drain takes no longer than the handlers do, and its grace."""
-    wrong, ends = stopped_runs(seeds, DRAINS, store, tmp_path, variants=6)
+    """Wherever it is handed on, with handlers finished or cut off: outputs, state, requests and kept events are the
+    same, nothing that had finished runs again, and the drain takes no longer than the handlers do, and its grace."""
+    wrong, ends = stopped_runs(seeds, DRAINS, store, tmp_path, variants=4)
     assert wrong == []
-    assert ends["handed on"] > 5 and ends["cut off"] > 2
+    assert {"handed on", "cut off"} <= ends.keys()
 
 
 def test_another_process_goes_on_after_a_drain(tmp_path: Path) -> None:
     """It has the SQLite file only, and what must follow."""
-    left = handed_over(range(5120, 5132), DRAINS, tmp_path, variants=1)
+    left = handed_over(range(5120, 5130), DRAINS, tmp_path, variants=1)
     assert len(left) > 5
     assert spawn(left, tmp_path / "tasks") == []
 

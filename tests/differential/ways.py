@@ -42,9 +42,7 @@ class Attempt:
     wrong: list[str] = field(default_factory=list)
 
 
-async def attempt(
-    calls: Calls, trigger: Trigger, number: int, step: Step, options: dict[str, object]
-) -> Attempt:
+async def attempt(calls: Calls, trigger: Trigger, number: int, step: Step, options: dict[str, object]) -> Attempt:
     """Make a call that is stopped where the trigger's moment comes in it."""
     given = calls.options(number, step, **options)
     made = Attempt(trigger.stop.way if trigger.stop is not None else None)
@@ -79,6 +77,7 @@ async def _drained(made: Attempt, trigger: Trigger, calls: Calls, work: Awaitabl
         summaries.append(await drain(trigger.stop.grace))
         began.append(loop.time())
 
+    before = stopped(calls)
     trigger.arm(stop)
     told = ""
     try:
@@ -102,9 +101,16 @@ async def _drained(made: Attempt, trigger: Trigger, calls: Calls, work: Awaitabl
         made.wrong.append(f"the drain said {runs} and the call {told!r}")
     if made.result is not None and told and made.result.status is not Status.RUNNING:
         made.wrong.append(f"a drained run is {made.result.status}")
+    if how == "handed on" and stopped(calls) > before:
+        made.wrong.append("the drain has stopped a handler in time")
     most = min(trigger.stop.grace, LONGEST if calls.slow else AT_ONCE)
     if isinstance(loop, VirtualLoop) and began[1] - began[0] > most + 1e-6:
         made.wrong.append(f"the drain took {began[1] - began[0]} seconds instead of {most}")
+
+
+def stopped(calls: Calls) -> int:
+    """How many handlers were stopped so far."""
+    return 0 if calls.journal is None else len(calls.journal.stopped)
 
 
 async def _cancelled(made: Attempt, trigger: Trigger, work: Awaitable[WorkflowRunResult]) -> None:
