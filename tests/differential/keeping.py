@@ -6,6 +6,7 @@ each open request once more.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 
 from rehydrate import CheckpointStorage, Status, Workflow
@@ -20,6 +21,15 @@ Names = Mapping[str, str]
 async def kept_events(workflow: Workflow, store: CheckpointStorage, run_id: str) -> list[Event]:
     """Return all events that a store has kept of a run."""
     return [event async for event in workflow.events(run_id, checkpoint_storage=store)]
+
+
+async def followed_events(workflow: Workflow, store: CheckpointStorage, run_id: str, turns: int) -> list[Event]:
+    """Follow a run from some turns of the event loop on, as far as that tells committed events."""
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    if await store.head(run_id) is None:
+        return []
+    return [event for event in await kept_events(workflow, store, run_id) if not event.live]
 
 
 def calls_in(events: Sequence[Event]) -> list[list[Event]]:

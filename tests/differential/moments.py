@@ -20,8 +20,9 @@ from rehydrate.runtime.watch import Watch, Watched
 from rehydrate.testing.virtual_time import VirtualLoop
 
 #: How a run is stopped: by a drain; by a cancelled `await run(...)` or `await stream.result()`; by `stream.cancel()`;
-#: by leaving `async with`; by letting go of the stream.
-Way = Literal["drain", "await", "result", "cancel", "leave", "drop"]
+#: by leaving `async with`; by letting go of the stream; `both`: by a drain, and cancelled meanwhile.
+Way = Literal["drain", "both", "await", "result", "cancel", "leave", "drop"]
+DRAINS: tuple[Way, ...] = ("drain", "drain", "drain", "both")
 CANCELS: tuple[Way, ...] = ("await", "result", "cancel", "leave", "drop")
 #: The command that each call begins with; the others are those of `Watch`.
 OPENING = "opening before"

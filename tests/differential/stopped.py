@@ -14,7 +14,7 @@ from typing import Literal
 from rehydrate import CheckpointStorage, SqliteCheckpointStorage
 from rehydrate.testing import run_virtually
 from tests.differential.drawing import draw
-from tests.differential.moments import CANCELS, Stop, Way, draw_stops
+from tests.differential.moments import Stop, Way, draw_stops
 from tests.differential.stopping import Handover, LateStorage, Reference, StoppedRun, two_of, uninterrupted
 
 #: Where runs are kept; without a store only a result tells of them.
@@ -80,7 +80,3 @@ async def _handed_over(reference: Reference, stops: list[Stop], file: Path, vari
         left = await run.hand_over(str(file))
         assert run.wrong == []
     return left
-
-
-DRAINS: tuple[Way, ...] = ("drain",)
-__all__ = ["CANCELS", "DRAINS", "handed_over", "stopped_runs"]

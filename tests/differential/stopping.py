@@ -32,7 +32,7 @@ from rehydrate.runtime.watch import CommandKind, Moment, Watched
 from tests.differential.building import build
 from tests.differential.facts import RunFacts, call_facts, differences, request_names
 from tests.differential.harness import Calls, reference_run
-from tests.differential.keeping import Names, kept_differences, kept_events, wrong_in_store
+from tests.differential.keeping import Names, followed_events, kept_differences, kept_events, wrong_in_store
 from tests.differential.moments import OPENING, Stop, Ticks, Trigger, watched
 from tests.differential.nodes import Journal
 from tests.differential.plans import FamilyPlan
@@ -212,8 +212,11 @@ class StoppedRun:
         now, given = step, options
         while True:
             trigger = self._trigger
+            following = self._following()
             made = await attempt(self._calls, trigger, number, now, given)
             self._note(made)
+            if following is not None and (followed := await following):
+                await self._compare_followed(followed)
             if trigger.fired:
                 self._next_stop()
             if made.result is not None and made.result.status not in (Status.CANCELLED, Status.RUNNING):
@@ -223,6 +226,21 @@ class StoppedRun:
                 return ended
             if ended is not None:
                 now, given = self._again(ended, (step, options), (now, given))
+
+    def _following(self) -> asyncio.Task[list[Event]] | None:
+        """Let somebody follow the run, in some calls."""
+        if self.store is None or self._random.random() < 0.7:
+            return None
+        turns = self._random.randrange(100)
+        followed = followed_events(self._calls.workflow, self.store, RUN_ID, turns)
+        return asyncio.get_running_loop().create_task(followed)
+
+    async def _compare_followed(self, followed: list[Event]) -> None:
+        """Who follows a run gets what is kept, and comes to an end with its turn."""
+        assert self.store is not None
+        kept = await kept_events(self._calls.workflow, self.store, RUN_ID)
+        if followed != kept[: len(followed)]:
+            self.wrong.append("a follower was told other events than were kept")
 
     def _next_stop(self) -> None:
         """Go on as a new process does: with another workflow, and handlers that take as long as they like."""
@@ -272,7 +290,7 @@ class StoppedRun:
     def _check_head(self, made: Attempt, head: Head) -> None:
         if head.owner is not None:
             self.wrong.append(f"{head.owner} still owns the run")
-        if made.way != "drain" and head.header.status is Status.RUNNING:
+        if made.way not in ("drain", "both") and head.header.status is Status.RUNNING:
             self.wrong.append("a cancelled run was left running")
         if made.result is not None and made.result.checkpoint_id != head.header.checkpoint_id:
             self.wrong.append(f"{made.result.checkpoint_id} was told and {head.header.checkpoint_id} is the head")

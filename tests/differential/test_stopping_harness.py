@@ -18,8 +18,8 @@ from rehydrate.model.records import Key, Record
 from rehydrate.runtime.actor import Actor
 from rehydrate.runtime.crew import Crew
 from rehydrate.testing import claim_turns_again
-from tests.differential.moments import CANCELS, Way
-from tests.differential.stopped import DRAINS, LateStorage, stopped_runs
+from tests.differential.moments import CANCELS, DRAINS, Way
+from tests.differential.stopped import LateStorage, stopped_runs
 from tests.differential.test_harness import lost, shifted_counter
 
 SEEDS = {DRAINS: range(5100, 5110), CANCELS: range(5200, 5210)}

@@ -18,7 +18,7 @@ from rehydrate.runtime.draining import DrainSummary
 from rehydrate.testing import claim_turns_again
 from rehydrate.testing.virtual_time import VirtualLoop
 from tests.differential.harness import Calls, ended
-from tests.differential.moments import Trigger, Way
+from tests.differential.moments import Trigger, Way, pause
 from tests.differential.script import Step
 
 RUN_ID = "stopped"
@@ -52,6 +52,8 @@ async def attempt(calls: Calls, trigger: Trigger, number: int, step: Step, optio
             made.events = list(made.result.events)
         case "drain":
             await _drained(made, trigger, calls, calls.workflow.run(step.message, **given))
+        case "both":
+            await _drained_and_cancelled(made, trigger, calls.workflow.run(step.message, **given))
         case "await":
             await _cancelled(made, trigger, calls.workflow.run(step.message, **given))
         case "result":
@@ -106,6 +108,40 @@ async def _drained(made: Attempt, trigger: Trigger, calls: Calls, work: Awaitabl
     most = min(trigger.stop.grace, LONGEST if calls.slow else AT_ONCE)
     if isinstance(loop, VirtualLoop) and began[1] - began[0] > most + 1e-6:
         made.wrong.append(f"the drain took {began[1] - began[0]} seconds instead of {most}")
+
+
+async def _drained_and_cancelled(made: Attempt, trigger: Trigger, work: Awaitable[WorkflowRunResult]) -> None:
+    """Drain, and cancel the task that awaits the result somewhat later: it ends in one way or the other."""
+    task = asyncio.ensure_future(ended(work))
+
+    async def stop() -> None:
+        assert trigger.stop is not None
+        draining = asyncio.get_running_loop().create_task(drain(trigger.stop.grace))
+        for _ in range(trigger.stop.lag):
+            await asyncio.sleep(0)
+        await pause(trigger.stop.seconds)
+        task.cancel()
+        await draining
+
+    trigger.arm(stop)
+    try:
+        await asyncio.wait([task])
+        await trigger.done()
+    finally:
+        claim_turns_again()
+    made.events = None
+    if task.cancelled():
+        made.end = "both: cancelled"
+        return
+    match task.exception():
+        case None:
+            made.result = task.result()
+        case RunDrainedError() as error:
+            made.result, made.end = cast("WorkflowRunResult", error.result), "both: handed on"
+        case DrainingError():
+            made.end = "refused"
+        case error:
+            raise error
 
 
 def stopped(calls: Calls) -> int:
