@@ -47,10 +47,13 @@ def handed_over(seeds: Iterable[int], ways: tuple[Way, ...], folder: Path, varia
     found: list[Handover] = []
     for seed in seeds:
         reference = run_virtually(uninterrupted(draw(seed)))
+        workflows = two_of(reference.family)
         for variant in range(variants):
             stops = _stops(reference, ways, "sqlite", variant)
             file = folder / f"{seed}-{variant}.db"
-            left = run_virtually(_handed_over(reference, stops, file, variant))
+            store = _store("sqlite", file, variant)
+            run = StoppedRun(reference, store, stops, variant, slow=variant % 2 == 0, workflows=workflows)
+            left = run_virtually(_handed_over(run, str(file)))
             found += [] if left is None else [left]
     return found
 
@@ -74,9 +77,9 @@ async def _run(run: StoppedRun) -> tuple[list[str], list[str]]:
     return wrong, run.ends
 
 
-async def _handed_over(reference: Reference, stops: list[Stop], file: Path, variant: int) -> Handover | None:
-    async with SqliteCheckpointStorage(file, keep_events=True) as store:
-        run = StoppedRun(reference, store, stops, variant, slow=variant % 2 == 0)
-        left = await run.hand_over(str(file))
-        assert run.wrong == []
+async def _handed_over(run: StoppedRun, database: str) -> Handover | None:
+    left = await run.hand_over(database)
+    assert run.store is not None
+    await run.store.close()
+    assert run.wrong == []
     return left
