@@ -84,7 +84,7 @@ def test_time_stands_still_while_a_thread_is_at_work(kind):
 
 
 def test_time_stands_still_while_an_attempt_waits_for_the_thread_of_the_one_before():
-    """A run that goes on after a cancellation waits for the thread that was left behind, and no time passes meanwhile."""
+    """A run that goes on after a cancellation waits for the thread that was left behind; no time passes meanwhile."""
     entered, freed = threading.Event(), threading.Event()
     store = InMemoryCheckpointStorage()
 
