@@ -29,18 +29,35 @@ class Status(StrEnum):
     CANCELLED = "CANCELLED"
 
 
+class Cause(StrEnum):
+    """Why a checkpoint was made: by a claim (its input), within a turn, or from outside of one."""
+
+    MESSAGE = "message"
+    ANSWERS = "answers"
+    CONTINUATION = "continuation"
+    FORK = "fork"
+    IMPORT = "import"
+    SUPERSTEP = "superstep"
+    INVOCATION = "invocation"
+    EDIT = "edit"
+
+
 #: Statuses with which a call returns and the run rests.
 RESTING: Final = frozenset({Status.IDLE, Status.IDLE_WITH_PENDING_REQUESTS})
 
 
-class Header(msgspec.Struct, frozen=True, gc=False):
+class Header(msgspec.Struct, frozen=True, gc=False, array_like=True, kw_only=True):
     """What is known of a checkpoint without reading its records.
 
     `seq` numbers the run's checkpoints from 0 and orders them (times and ids never do). `records` and `digest` are the
     number of live records and the sum, modulo 2**256, of their SHA-256. `events` is the run's last event number.
-    `created` is in seconds since the epoch.
+    `created` is in seconds since the epoch. `size` counts the bytes of the records that its commit wrote, `changed` the
+    scopes in which it wrote or removed any; `scopes` are the paths of the first of these. `reason` is what a person gave
+    as one.
     """
 
+    #: First, so that a reader of any version finds it.
+    format: int = FORMAT
     run_id: str
     workflow: str
     checkpoint_id: str
@@ -54,7 +71,11 @@ class Header(msgspec.Struct, frozen=True, gc=False):
     events: int
     records: int
     digest: bytes
-    format: int = FORMAT
+    cause: Cause = Cause.SUPERSTEP
+    size: int = 0
+    changed: int = 0
+    scopes: tuple[str, ...] = ()
+    reason: str = ""
 
 
 class Put(msgspec.Struct, frozen=True, gc=False):
