@@ -253,20 +253,36 @@ class InstanceRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, for
     value: Sealed
 
 
+#: A piece of a value: inline bytes; whole parts, from the first number to the last; or part, start and end of a range.
+Piece: TypeAlias = bytes | tuple[int, ...]
+
+
+class Spliced(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True, tag=1, tag_field="_"):
+    """A value whose bytes are pieces of part records, one after the other.
+
+    Without a type they are `count` elements of a list; then parts from the number `until` on hold further ones.
+    """
+
+    type: str
+    pieces: tuple[Piece, ...]
+    count: int = 0
+    until: int = 0
+
+
 class StateRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
-    """One key of a scope's state: a value, or (`value` is `None`) a list of `count` elements in part records.
+    """One key of a scope's state: a value, or (`value` is `None` or has no type) a list of `count` elements in parts.
 
     Parts are numbered; those below `merged` are not merged again, `next` is the next number.
     """
 
-    value: Sealed | None
+    value: Sealed | Spliced | None
     count: int = 0
     merged: int = 0
     next: int = 0
 
 
 class PartRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
-    """Some elements of a list in state."""
+    """Some elements of a list in state, or some of the bytes of a value (`count` is 0)."""
 
     items: Items
 

@@ -11,7 +11,7 @@ from typing import cast
 
 from rehydrate.codecs import type_name
 from rehydrate.engine.run import Run, delta_of
-from rehydrate.engine.state import part_name
+from rehydrate.engine.splicing import part_name
 from rehydrate.errors import CaptureError, EffectError
 from rehydrate.graph.definition import LIST_REDUCERS, Definition
 from rehydrate.ids import ABOVE_ROOT, child_path, slot

@@ -17,6 +17,7 @@ from rehydrate.engine.invariants import check_run
 from rehydrate.engine.migration.homes import homeless
 from rehydrate.engine.migration.levels import Level, graph_of, shown
 from rehydrate.engine.migration.routes import Rerouting
+from rehydrate.engine.migration.whole_values import join_values, split_values
 from rehydrate.engine.run import Run, delta_of
 from rehydrate.errors import (
     CheckpointCorruptError,
@@ -67,9 +68,11 @@ def _brought_up(program: Program, checkpoint: WorkflowCheckpoint) -> WorkflowChe
         raise CheckpointCorruptError(what, str(error)) from error
     _refuse_unannounced(program.graph, root, before, text)
     piece = Workpiece(before.copy(), root)
+    joined = join_values(piece.run)
     last = BringingUp(program, piece, text).apply()
     Settling(program, piece, last).apply()
     run = piece.run.copy()  # a view that a migration has kept can no longer reach it
+    split_values(run, joined)
     delta = _difference(before, run)
     freed = tuple(sorted(piece.freed))
     return WorkflowCheckpoint(
