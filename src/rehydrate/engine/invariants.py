@@ -20,6 +20,7 @@ from rehydrate.model.records import (
 from rehydrate.model.sealed import Items
 
 from .plan import invocation_name
+from .rope import numbers_of
 from .run import Run
 from .splicing import grows
 
@@ -186,8 +187,8 @@ def _takes_its_pieces(value: Spliced, parts: dict[str, Items]) -> bool:
     for piece in value.pieces:
         if isinstance(piece, bytes):
             continue
-        if len(piece) == 2 and 0 <= piece[0] <= piece[1] < piece[0] + len(parts):
-            ranges = [(str(number), free.get(str(number), 0)) for number in range(piece[0], piece[1] + 1)]
+        if len(piece) == 2 and abs(piece[1] - piece[0]) < len(parts) and numbers_of(piece):
+            ranges = [(str(number), free.get(str(number), 0)) for number in numbers_of(piece)]
         elif len(piece) == 3 and 0 <= piece[1] < piece[2] <= len(parts.get(str(piece[0]), _NOTHING).data):
             ranges = [(str(piece[0]), piece[2] - piece[1])]
         else:

@@ -7,7 +7,7 @@ opens no value.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Final, NamedTuple
 
@@ -28,17 +28,17 @@ _EFFORT: Final = 4
 
 
 class Segment(NamedTuple):
-    """A range of some bytes: those of part `number`, or inline ones (-1)."""
+    """A range of some bytes: those of part `number`, or inline ones (`None`)."""
 
     data: bytes
-    number: int
+    number: int | None
     start: int
     end: int
 
     @property
     def is_whole(self) -> bool:
         """Whether it is all of a part."""
-        return self.number >= 0 and self.start == 0 and self.end == len(self.data)
+        return self.number is not None and self.start == 0 and self.end == len(self.data)
 
     def read(self) -> bytes:
         """Return the bytes; what a store gave may be a view."""
@@ -131,9 +131,9 @@ def rope_of(pieces: Iterable[Piece], part: Callable[[int], bytes]) -> Rope:
     segments: list[Segment] = []
     for piece in pieces:
         if isinstance(piece, bytes):
-            segments.append(Segment(piece, -1, 0, len(piece)))
+            segments.append(Segment(piece, None, 0, len(piece)))
         elif len(piece) == 2:
-            for number in range(piece[0], piece[1] + 1):
+            for number in numbers_of(piece):
                 data = part(number)
                 segments.append(Segment(data, number, 0, len(data)))
         else:
@@ -141,23 +141,32 @@ def rope_of(pieces: Iterable[Piece], part: Callable[[int], bytes]) -> Rope:
     return Rope(segments)
 
 
+def numbers_of(piece: Sequence[int]) -> range:
+    """Return the numbers of the whole parts of a piece; those below 0 count downwards."""
+    first, last = piece
+    return range(first, last + 1) if first >= 0 else range(first, last - 1, -1)
+
+
 def pieces_of(segments: Iterable[Segment]) -> tuple[Piece, ...]:
     """Return segments as a record lists them: whole parts with consecutive numbers are one piece."""
     pieces: list[Piece] = []
-    first = last = -1
+    first: int | None = None
+    following = 0
     for segment in segments:
-        if segment.is_whole and last >= 0 and segment.number == last + 1:
-            last += 1
-            pieces[-1] = (first, last)
-            continue
-        first = last = -1
-        if segment.number < 0:
+        number = segment.number
+        if number is None:
             pieces.append(segment.read())
-        elif segment.is_whole:
-            first = last = segment.number
-            pieces.append((first, last))
+            first = None
+        elif not segment.is_whole:
+            pieces.append((number, segment.start, segment.end))
+            first = None
         else:
-            pieces.append((segment.number, segment.start, segment.end))
+            if first is not None and number == following:
+                pieces[-1] = (first, number)
+            else:
+                first = number
+                pieces.append((number, number))
+            following = number + 1 if number >= 0 else number - 1
     return tuple(pieces)
 
 
@@ -190,7 +199,8 @@ def _next(old: Rope, new: bytes, last: Match, ends: tuple[int, int], effort: int
         anchor = new[at + ahead : at + ahead + _ANCHOR]
         window = old.read(first, min(ends[0], first + 2 * ahead + _WINDOW))
         effort -= len(window)
-        place = first + window.find(anchor)
+        # Bytes that repeat are found in many places: where as much was cut out as was put in is the likeliest.
+        place = first + (ahead if window.startswith(anchor, ahead) else window.find(anchor))
         if place >= first:
             back = old.common_back(place, new, at + ahead, min(ahead, place - first))
             room = min(ends[0] - place, ends[1] - at - ahead)

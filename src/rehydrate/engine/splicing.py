@@ -118,6 +118,8 @@ class _Splice:
         self.path = path
         self.key = key
         self.next = record.next if record is not None else 0
+        known = record.value if record is not None else None
+        self.merged = known.merged if isinstance(known, Spliced) else 0
         self.old = Rope(self._segments(record))
 
     def put(self, value: Sealed | Items) -> None:
@@ -125,17 +127,19 @@ class _Splice:
         segments = self._spliced(data if type(data) is bytes else bytes(data)) if self.old.size >= SMALL else None
         if segments is None:
             segments = [self._new_part(data)]
-        before = {segment.number for segment in self.old.segments if segment.number >= 0}
-        after = {segment.number: segment for segment in segments if segment.number >= 0}
+        before = {segment.number for segment in self.old.segments if segment.number is not None}
+        after = {segment.number: segment for segment in segments if segment.number is not None}
         for number in before - after.keys():
             self.draft.remove(self.path, "part", part_name(self.key, number))
         for number in after.keys() - before:
             self.draft.put(self.path, "part", part_name(self.key, number), PartRecord(Items(after[number].data, 0)))
         pieces = pieces_of(segments)
         if isinstance(value, Sealed):
-            record = StateRecord(Spliced(value.type, pieces), next=self.next)
+            record = StateRecord(Spliced(value.type, pieces, merged=self.merged), next=self.next)
         else:
-            record = StateRecord(Spliced("", pieces, value.count, self.next), value.count, self.next, self.next)
+            record = StateRecord(
+                Spliced("", pieces, value.count, self.next, self.merged), value.count, self.next, self.next
+            )
         self.draft.put(self.path, "state", self.key, record)
 
     def _segments(self, record: StateRecord | None) -> Iterable[Segment]:
@@ -172,8 +176,8 @@ class _Splice:
             )
             segments += self.old.cut(match.old, match.old + match.size)
             old_at, new_at = match.old + match.size, match.new + match.size
-        segments = self._fanned(_coalesced(segments))
-        parts = {segment.number: len(segment.data) for segment in segments if segment.number >= 0}
+        segments = self._fanned(self._with_few_inline(_coalesced(segments)))
+        parts = {segment.number: len(segment.data) for segment in segments if segment.number is not None}
         if sum(parts.values()) > 2 * len(new):
             return None
         return self._few(segments, len(new))
@@ -191,14 +195,25 @@ class _Splice:
             return [self._new_part(data[:-size]), _inline(data[-size:])]
         return [_inline(data[:size]), self._new_part(data[size:])]
 
+    def _with_few_inline(self, segments: list[Segment]) -> list[Segment]:
+        """Make a part of inline segments in a row that are more than a few bytes together."""
+        first = 0
+        for index, segment in enumerate([*segments, None]):
+            if segment is not None and segment.number is None:
+                continue
+            if index - first > 1 and sum(map(_size, segments[first:index])) > 2 * INLINE:
+                return self._merged(segments, first, index)
+            first = index + 1
+        return segments
+
     def _fanned(self, segments: list[Segment]) -> list[Segment]:
-        """Make one part of many small ones in a row."""
+        """Make one part of many small ones in a row, but for the last: what comes next may share only some of it."""
         first = 0
         for index, segment in enumerate(segments):
-            if segment.number < 0 or segment.end - segment.start > _SMALL_PART:
+            if segment.number is None or segment.end - segment.start > _SMALL_PART:
                 first = index + 1
-            elif index + 1 - first == FAN:
-                return self._merged(segments, first, index + 1)
+            elif index - first == FAN:
+                return self._merged(segments, first, index)
         return segments
 
     def _few(self, segments: list[Segment], size: int) -> list[Segment]:
@@ -212,11 +227,13 @@ class _Splice:
         return self._merged(segments, first, first + width)
 
     def _merged(self, segments: list[Segment], first: int, end: int) -> list[Segment]:
-        return [*segments[:first], self._new_part(Rope(segments[first:end]).joined()), *segments[end:]]
+        data = Rope(segments[first:end]).joined()
+        self.merged += 1
+        return [*segments[:first], Segment(data, -self.merged, 0, len(data)), *segments[end:]]
 
 
 def _inline(data: bytes) -> Segment:
-    return Segment(data, -1, 0, len(data))
+    return Segment(data, None, 0, len(data))
 
 
 def _coalesced(segments: list[Segment]) -> list[Segment]:
@@ -224,9 +241,11 @@ def _coalesced(segments: list[Segment]) -> list[Segment]:
     found: list[Segment] = []
     for segment in segments:
         last = found[-1] if found else None
-        if last is not None and last.number == segment.number >= 0 and last.end == segment.start:
+        if last is None or last.number != segment.number:
+            found.append(segment)
+        elif segment.number is not None and last.end == segment.start:
             found[-1] = last._replace(end=segment.end)
-        elif last is not None and last.number == segment.number == -1 and _size(last) + _size(segment) <= INLINE:
+        elif segment.number is None and _size(last) + _size(segment) <= INLINE:
             found[-1] = _inline(last.read() + segment.read())
         else:
             found.append(segment)

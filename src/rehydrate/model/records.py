@@ -253,20 +253,22 @@ class InstanceRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, for
     value: Sealed
 
 
-#: A piece of a value: inline bytes; whole parts, from the first number to the last; or part, start and end of a range.
+#: A piece of a value: inline bytes; whole parts, from one number to another; or part, start and end of a range.
 Piece: TypeAlias = bytes | tuple[int, ...]
 
 
 class Spliced(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True, tag=1, tag_field="_"):
     """A value whose bytes are pieces of part records, one after the other.
 
-    Without a type they are `count` elements of a list; then parts from the number `until` on hold further ones.
+    Without a type they are `count` elements of a list; then parts from the number `until` on hold further ones. So far
+    `merged` parts were made of small ones; their numbers are -1 and below, so that they follow each other too.
     """
 
     type: str
     pieces: tuple[Piece, ...]
     count: int = 0
     until: int = 0
+    merged: int = 0
 
 
 class StateRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
