@@ -12,14 +12,16 @@ from rehydrate.errors import CheckpointCorruptError, CommitConflictError
 from rehydrate.model.checkpoint import Archive, Header, RequestRow, StoredEvent, TurnRow
 
 from .archives import adopted, archived, check_archive
-from .rows import open_row, open_written
+from .rows import open_row
 from .sqlite_database import Database
 from .sqlite_inbox import all_offers, insert_offers
-from .sqlite_reading import as_bytes, find_run
+from .sqlite_reading import CHECKPOINT, as_bytes, find_run, open_checkpoint
 from .sqlite_retention import tags_of, write_tag
 from .sqlite_writing import write_commit, write_events, write_turn
 
-_HEADERS: Final = "SELECT seq, body FROM rehydrate_checkpoint WHERE run = ? AND NOT forgotten ORDER BY seq"
+_HEADERS: Final = f"""
+SELECT seq, {CHECKPOINT} FROM rehydrate_checkpoint AS checkpoint WHERE run = ? AND NOT forgotten ORDER BY seq
+"""  # noqa: S608
 _ROWS: Final = """
 SELECT checkpoint.seq, record.key, record.data FROM rehydrate_checkpoint AS checkpoint
 JOIN rehydrate_record AS record ON record.id BETWEEN checkpoint.first AND checkpoint.last
@@ -37,8 +39,8 @@ def read_archive(database: Database, run_id: str) -> Archive | None:
         return None
     what = f"run {run_id!r} in store {database.store}"
     headers: dict[int, Header] = {}
-    for seq, body in database.execute(_HEADERS, (run.no,)).fetchall():
-        headers[seq] = open_written(body, what).header
+    for seq, *row in database.execute(_HEADERS, (run.no,)).fetchall():
+        headers[seq] = open_checkpoint(run.standing, tuple(row), what).header
     changed = _changes(database, run.no, sorted(headers), what)
     events = database.execute(_EVENTS, (run.no,)).fetchall()
     archive = Archive(

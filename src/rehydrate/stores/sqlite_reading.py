@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import BytesIO
 from itertools import chain, groupby
 from operator import itemgetter
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar, cast
 
 import msgspec
 
@@ -18,14 +18,20 @@ from rehydrate.errors import CheckpointCorruptError
 from rehydrate.model.checkpoint import CheckpointRef, Head, Header, Latest, RequestRow, Stored, StoredEvent, TurnRow
 
 from .records_sum import RecordSum
-from .rows import open_row, open_written
+from .rows import Names, Written, open_row, open_written
 from .sqlite_database import Database
 from .standing import Standing
 
 _Row = TypeVar("_Row", bound=msgspec.Struct)
 _RUN: Final = "SELECT no, status, standing FROM rehydrate_run WHERE run_id = ?"
 _RUN_OF: Final = "SELECT run_id FROM rehydrate_run WHERE no = ?"
-_HEADER: Final = "SELECT body FROM rehydrate_checkpoint WHERE run = ? AND seq = ?"
+#: A checkpoint's row, and the ids of it and of the one before, for `open_checkpoint`.
+CHECKPOINT: Final = """
+checkpoint.body, checkpoint.checkpoint_id, (
+    SELECT before.checkpoint_id FROM rehydrate_checkpoint AS before
+    WHERE before.run = checkpoint.run AND before.seq = checkpoint.seq - 1)
+"""
+_HEADER: Final = f"SELECT {CHECKPOINT} FROM rehydrate_checkpoint AS checkpoint WHERE run = ? AND seq = ?"  # noqa: S608
 _PLACE: Final = "SELECT run, seq FROM rehydrate_checkpoint WHERE checkpoint_id = ? AND NOT forgotten"
 _IS_THERE: Final = "SELECT 1 FROM rehydrate_checkpoint WHERE run = ? AND seq = ? AND NOT forgotten"
 _TAGGED: Final = "SELECT body FROM rehydrate_tag WHERE run = ? AND name = ?"
@@ -45,15 +51,16 @@ JOIN rehydrate_record AS record ON record.id BETWEEN checkpoint.first AND checkp
 WHERE checkpoint.run = ? AND checkpoint.seq <= ? ORDER BY checkpoint.seq, record.id
 """
 _DATA: Final = "SELECT data FROM rehydrate_record WHERE id BETWEEN ? AND ? ORDER BY id"
-_HISTORY: Final = """
-SELECT body FROM rehydrate_checkpoint WHERE run = ? AND seq < ? AND NOT forgotten ORDER BY seq DESC LIMIT ?
-"""
+_HISTORY: Final = f"""
+SELECT {CHECKPOINT} FROM rehydrate_checkpoint AS checkpoint
+WHERE run = ? AND seq < ? AND NOT forgotten ORDER BY seq DESC LIMIT ?
+"""  # noqa: S608
 _EVENTS: Final = "SELECT number, body FROM rehydrate_event WHERE run = ? AND number > ? ORDER BY number LIMIT ?"
-_RUNS: Final = """
-SELECT run.run_id, checkpoint.body FROM rehydrate_run AS run
+_RUNS: Final = f"""
+SELECT run.run_id, run.workflow, {CHECKPOINT} FROM rehydrate_run AS run
 LEFT JOIN rehydrate_checkpoint AS checkpoint ON checkpoint.run = run.no AND checkpoint.seq = run.seq
-WHERE {where} ORDER BY run.run_id LIMIT ?
-"""
+WHERE {{where}} ORDER BY run.run_id LIMIT ?
+"""  # noqa: S608
 _REQUEST: Final = "SELECT body FROM rehydrate_request WHERE request_id = ?"
 _OPEN: Final = """
 SELECT request_id, body FROM rehydrate_request WHERE is_open AND {where} ORDER BY request_id LIMIT ?
@@ -214,7 +221,7 @@ def read_history(database: Database, run_id: str, before: int | None, limit: int
         return []
     rows = database.execute(_HISTORY, (run.no, _NO_END if before is None else min(before, _NO_END), limit)).fetchall()
     what = f"a checkpoint of run {run_id!r} in store {database.store}"
-    return [open_written(row[0], what).header for row in rows]
+    return [open_checkpoint(run.standing, row, what).header for row in rows]
 
 
 def read_events(database: Database, run_id: str, after: int, limit: int) -> list[StoredEvent]:
@@ -235,7 +242,18 @@ def read_runs(
     given = {condition: value for condition, value in wanted.items() if value is not None}
     statement = _RUNS.format(where=" AND ".join(given) or "1")
     rows = database.execute(statement, (*given.values(), limit)).fetchall()
-    return [open_written(body, f"the head of run {run_id!r} in store {database.store}").header for run_id, body in rows]
+    found: list[Header] = []
+    for run_id, its_workflow, body, checkpoint_id, before in rows:
+        what = f"the head of run {run_id!r} in store {database.store}"
+        found.append(open_written(body, Names(run_id, its_workflow, checkpoint_id, before), what).header)
+    return found
+
+
+def open_checkpoint(standing: Standing, row: tuple[object, ...], what: str, *, is_forgotten: bool = False) -> Written:
+    """Return the checkpoint in a row of `CHECKPOINT`, of the run that stands so."""
+    body, checkpoint_id, before = row
+    names = Names(standing.run_id, standing.workflow, cast("str", checkpoint_id), cast("str | None", before))
+    return open_written(body, names, what, is_forgotten=is_forgotten)
 
 
 def _find(database: Database, statement: str, names: tuple[str, ...], kind: type[_Row], what: str) -> _Row | None:
@@ -265,8 +283,8 @@ def _header(database: Database, run: RunRow, seq: int) -> Header:
     row = database.execute(_HEADER, (run.no, seq)).fetchone()
     if row is None:
         raise CheckpointCorruptError(what, "it is not there")
-    header = open_written(row[0], what).header
-    if header.run_id != run_id or header.seq != seq:
+    header = open_checkpoint(run.standing, row, what).header
+    if header.seq != seq:
         raise CheckpointCorruptError(what, "its header is another one's")
     return header
 
