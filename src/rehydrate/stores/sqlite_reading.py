@@ -20,6 +20,7 @@ from rehydrate.model.checkpoint import CheckpointRef, Head, Header, Latest, Requ
 from .records_sum import RecordSum
 from .rows import Names, Written, open_row, open_written
 from .sqlite_database import Database
+from .sqlite_packing import Packed, packed_records, read_packed
 from .standing import Standing
 
 _Row = TypeVar("_Row", bound=msgspec.Struct)
@@ -50,6 +51,7 @@ SELECT record.id, record.key, record.data IS NULL FROM rehydrate_checkpoint AS c
 JOIN rehydrate_record AS record ON record.id BETWEEN checkpoint.first AND checkpoint.last
 WHERE checkpoint.run = ? AND checkpoint.seq <= ? ORDER BY checkpoint.seq, record.id
 """
+_LAST: Final = "SELECT last FROM rehydrate_checkpoint WHERE run = ? AND seq = ?"
 _DATA: Final = "SELECT data FROM rehydrate_record WHERE id BETWEEN ? AND ? ORDER BY id"
 _HISTORY: Final = f"""
 SELECT {CHECKPOINT} FROM rehydrate_checkpoint AS checkpoint
@@ -291,20 +293,32 @@ def _header(database: Database, run: RunRow, seq: int) -> Header:
 
 def _rows_at(database: Database, no: int, seq: int) -> Iterator[tuple[object, object]]:
     """Give the rows of an earlier checkpoint: of each key the newest record, unless the key was removed."""
-    newest: dict[str, tuple[int, int] | None] = {}
+    newest: dict[str, tuple[int, int] | Packed | None] = {}
+    last = database.execute(_LAST, (no, seq)).fetchone()[0]
+    packed = [record for record in packed_records(database, no) if record.number <= last]
+    packed.reverse()
     current: str | None = None
     for row_id, key, gone in database.execute(_WRITTEN, (no, seq)).fetchall():
+        while packed and packed[-1].number < row_id:
+            _note(newest, packed.pop())
         if key is not None:
             current = key
             newest[key] = None if gone else (row_id, row_id)
             continue
         span = newest.get(current) if current is not None else None
-        if current is not None and span is not None:
+        if current is not None and span is not None and not isinstance(span, Packed):
             newest[current] = (span[0], row_id)
-    for key, span in newest.items():
-        if span is not None:
-            for (data,) in database.execute(_DATA, span):
+    for record in reversed(packed):
+        _note(newest, record)
+    yield from read_packed(database, [place for place in newest.values() if isinstance(place, Packed)])
+    for key, place in newest.items():
+        if place is not None and not isinstance(place, Packed):
+            for (data,) in database.execute(_DATA, place):
                 yield key, data
+
+
+def _note(newest: dict[str, tuple[int, int] | Packed | None], record: Packed) -> None:
+    newest[record.key] = None if record.place is None else record
 
 
 def _records(

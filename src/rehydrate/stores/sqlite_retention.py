@@ -15,6 +15,7 @@ from rehydrate.errors import CheckpointCorruptError, CheckpointNotFoundError, Ru
 from .retention import Version, droppable, needed
 from .rows import Written, open_row, seal_row, seal_written
 from .sqlite_database import Database
+from .sqlite_packing import unpack_records
 from .sqlite_reading import CHECKPOINT, RunRow, TagRow, find_checkpoint, find_run, open_checkpoint
 
 _TAGS: Final = "SELECT name, body FROM rehydrate_tag WHERE run = ? ORDER BY name"
@@ -94,6 +95,7 @@ def forget_checkpoints(database: Database, run_id: str, asked: Sequence[int]) ->
     database.execute_many(_FORGET, ((run.no, seq) for seq in dropped))
     # First, as it looks at the rows that are dropped then.
     _join_lineage(database, run, known, gone)
+    unpack_records(database, run.no)
     _drop_unneeded(database, run, staying)
     return dropped
 

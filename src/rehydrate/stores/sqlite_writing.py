@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable
-from typing import Final
+from typing import Final, TypeAlias
 
 from rehydrate.errors import CheckpointCorruptError, CommitConflictError, RehydrateError, RunBusyError
 from rehydrate.model.checkpoint import Commit, Header, StoredEvent, TurnRow
@@ -16,9 +16,11 @@ from rehydrate.model.checkpoint import Commit, Header, StoredEvent, TurnRow
 from .rows import Written, seal_row, seal_written
 from .sqlite_database import Database, Value
 from .sqlite_inbox import take_offers
+from .sqlite_packing import LARGE, Source, pack_records, replaced_records
 from .sqlite_reading import CHECKPOINT, RunRow, find_run, is_alive, open_checkpoint
 from .standing import Standing, check_commit, id_in_use, numbered_events, standing_after, standing_renewed
 
+_Rows: TypeAlias = list[tuple[Value, ...]]
 #: Big data is cut into rows of this many bytes: SQLite writes them in half the time of one big row, and a huge record
 #: can be hashed in pieces while the rest is read (docs/decisions/0003-sqlite-locking.md).
 PART_BYTES: Final = 256 * 1024
@@ -50,6 +52,7 @@ _DELETE_RECORDS: Final = "DELETE FROM rehydrate_record WHERE id BETWEEN ? AND ?"
 _WRITTEN: Final = f"SELECT {CHECKPOINT}, forgotten FROM rehydrate_checkpoint AS checkpoint WHERE run = ?"  # noqa: S608
 _DELETE_ROWS: Final = (
     "DELETE FROM rehydrate_live WHERE run = ?",
+    "DELETE FROM rehydrate_packed WHERE run = ?",
     "DELETE FROM rehydrate_request WHERE run = ?",
     "DELETE FROM rehydrate_turn WHERE run = ?",
     "DELETE FROM rehydrate_event WHERE run = ?",
@@ -68,18 +71,21 @@ def write_commit(database: Database, commit: Commit, now: Callable[[], float]) -
         database.owners.hold(commit.lease.owner)
     no = _move_run(database, run, commit.header, standing_after(commit, now()))
     first = database.next_record()
-    rows, live = _record_rows(first, no, commit)
+    rows, live, sources = _record_rows(first, no, commit)
     database.use_records(first + len(rows))
     try:
         _write_checkpoint(database, no, Written(commit.header, first, first + len(rows)), run)
     except sqlite3.IntegrityError:
         raise _in_the_way(database, no, commit.header, is_new=run is None) from None
+    old = replaced_records(database, no, commit)
     if commit.removes:
         database.execute_many(_NOT_LIVE, ((no, key) for key in commit.removes))
     if rows:
         database.execute_many(_RECORD, rows)
     if live:
         database.execute_many(_LIVE, live)
+    if old:
+        pack_records(database, no, old, sources, {key: first + index for index, key in enumerate(commit.removes)})
     if commit.events:
         write_events(database, no, numbered_events(commit))
     if commit.taken:
@@ -171,10 +177,14 @@ def _in_the_way(database: Database, no: int, header: Header, *, is_new: bool) ->
     return id_in_use(header, run_id, seq)
 
 
-def _record_rows(number: int, no: int, commit: Commit) -> tuple[list[tuple[Value, ...]], list[tuple[Value, ...]]]:
-    """Return the rows of the commit's records, numbered from `number` on, and the rows of what is live."""
-    rows: list[tuple[Value, ...]] = []
-    live: list[tuple[Value, ...]] = []
+def _record_rows(number: int, no: int, commit: Commit) -> tuple[_Rows, _Rows, list[Source]]:
+    """Return the rows of the commit's records, numbered from `number` on, the rows of what is live, and large records.
+
+    The removals come first.
+    """
+    rows: _Rows = []
+    live: _Rows = []
+    sources: list[Source] = []
     for key in commit.removes:
         rows.append((number, key, None))
         number += 1
@@ -185,8 +195,10 @@ def _record_rows(number: int, no: int, commit: Commit) -> tuple[list[tuple[Value
             parts = _part_rows(number, key, memoryview(data))
         rows += parts
         live.append((no, key, number, len(parts)))
+        if len(data) >= LARGE:
+            sources.append(Source(number, len(parts), data))
         number += len(parts)
-    return rows, live
+    return rows, live, sources
 
 
 def _part_rows(number: int, key: str, data: memoryview) -> list[tuple[Value, ...]]:
