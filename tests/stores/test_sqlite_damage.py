@@ -165,7 +165,7 @@ def test_a_header_of_a_newer_format_says_so(tmp_path: Path) -> None:
     """A header written by newer code is an error of its own, even where its fields are others."""
     path = tmp_path / "runs.db"
     fill(path)
-    body = msgspec.msgpack.encode([[2, 7], "no number"])
+    body = msgspec.msgpack.encode([2, 7, "no number"])
     sealed = hashlib.sha256(msgspec.msgpack.encode(["run", "flow", "run:2"]) + body).digest()[:8] + body
     change(path, f"UPDATE rehydrate_checkpoint SET body = x'{sealed.hex()}'")
     with pytest.raises(CheckpointFormatError, match="has format 2; this version reads up to 1"):

@@ -11,6 +11,7 @@ import msgspec
 
 from .effects import Effect, Failure, Route
 from .sealed import Items, Payload, Sealed
+from .signatures import SignatureRecord
 
 Trail: TypeAlias = tuple[int, ...]
 DeliveryKind: TypeAlias = Literal["message", "answer", "list", "request"]
@@ -27,12 +28,6 @@ class RunRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_u
     version: int
     signature: str
     legacy: bool = False
-
-
-class SignatureRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
-    """The signature's canonical text, kept so that an error can list what differs."""
-
-    text: str
 
 
 class TurnRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):

@@ -24,11 +24,11 @@ from rehydrate.model.records import (
     RequestRecord,
     RunRecord,
     ScopeRecord,
-    SignatureRecord,
     StateRecord,
     TurnRecord,
 )
 from rehydrate.model.sealed import Items
+from rehydrate.model.signatures import signature_record
 
 from .program import Program
 
@@ -63,7 +63,7 @@ def legacy_run(
         ("", "run", ""): RunRecord(
             program.ids.new_id(), graph.name, graph.version, program.signature_digest, legacy=True
         ),
-        ("", "signature", ""): SignatureRecord(graph.signature),
+        ("", "signature", ""): signature_record(graph.signature),
         ("", "turn", ""): TurnRecord(1, None, "legacy", 1),
     }
     _put_state(delta, program, state)

@@ -36,6 +36,7 @@ from rehydrate.graph.signature import differences
 from rehydrate.model.effects import Route
 from rehydrate.model.records import Key, Record, RunRecord, SignatureRecord
 from rehydrate.model.sealed import Listed, Payload
+from rehydrate.model.signatures import signature_record
 
 from .causes import told
 from .checkpoint import Migrated, WorkflowCheckpoint
@@ -60,8 +61,8 @@ def fitting(program: Program, checkpoint: WorkflowCheckpoint) -> WorkflowCheckpo
 
 def _brought_up(program: Program, checkpoint: WorkflowCheckpoint) -> WorkflowCheckpoint:
     before = checkpoint.records
-    text = cast("SignatureRecord", before.get(*_SIGNATURE)).text
     try:
+        text = cast("SignatureRecord", before.get(*_SIGNATURE)).text
         root = recorded_graph(text)
     except (ValueError, LookupError) as error:
         what = f"the signature of checkpoint {checkpoint.checkpoint_id!r}"
@@ -225,7 +226,7 @@ class Settling:
         record: RunRecord = self.run.get(*_RUN)
         digest = self.program.signature_digest
         today = msgspec.structs.replace(record, version=self.graph.version, signature=digest)
-        return {_RUN: today, _SIGNATURE: SignatureRecord(self.graph.signature)}
+        return {_RUN: today, _SIGNATURE: signature_record(self.graph.signature)}
 
     def _refuse_waiting(self, lines: tuple[str, ...]) -> None:
         if lines:

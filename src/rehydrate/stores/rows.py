@@ -6,7 +6,7 @@ Stored bytes are hostile: a row is checked before it is decoded, and decodes to 
 from __future__ import annotations
 
 import hashlib
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -23,22 +23,6 @@ class Written(msgspec.Struct, frozen=True, gc=False, array_like=True):
     header: Header
     first: int
     end: int
-
-
-class Names(NamedTuple):
-    """What of a checkpoint's header stands beside its row: in that of its run, in an index, in the row before.
-
-    `before` is the id of the checkpoint with the number before, where that is there.
-    """
-
-    run_id: str
-    workflow: str
-    checkpoint_id: str
-    before: str | None
-
-
-#: Stands for the checkpoint with the number before; no id is empty.
-_THE_ONE_BEFORE: Final = ""
 
 
 class _Format(msgspec.Struct, array_like=True):
@@ -73,56 +57,16 @@ def open_row(data: object, kind: type[_Row], what: str) -> _Row:
         raise CheckpointCorruptError(what, str(error)) from None
 
 
-def seal_written(written: Written, before: str | None) -> bytes:
-    """Return a checkpoint's row as it is stored, without what `Names` has; the checksum covers that, too."""
-    header = written.header
-    previous = header.previous_checkpoint_id
-    left = msgspec.structs.replace(
-        header,
-        run_id="",
-        workflow="",
-        checkpoint_id="",
-        previous_checkpoint_id=_THE_ONE_BEFORE if previous is not None and previous == before else previous,
-    )
-    body = _encode(Written(left, written.first, written.end))
-    return _check((header.run_id, header.workflow, header.checkpoint_id), body) + body
-
-
-def open_written(data: object, names: Names, what: str, *, is_forgotten: bool = False) -> Written:
-    """Return a checkpoint's row. Raises `CheckpointFormatError` for a newer format, else `CheckpointCorruptError`.
-
-    The one before a forgotten checkpoint may be gone.
-    """
-    if not isinstance(data, bytes) or len(data) <= _CHECK_BYTES:
-        raise CheckpointCorruptError(what, "the row is cut off or not bytes")
-    body = data[_CHECK_BYTES:]
-    if _check(names[:3], body) != data[:_CHECK_BYTES]:
-        raise CheckpointCorruptError(what, "its checksum does not fit")
+def open_written(data: object, what: str) -> Written:
+    """Return a checkpoint's row. Raises `CheckpointFormatError` for a newer format, else `CheckpointCorruptError`."""
+    body = _checked(data, what)
     try:
         found = _decode_any(body).header.format
         if found > FORMAT:
             raise CheckpointFormatError(what, found, FORMAT)
-        written = _decode_written(body)
+        return _decode_written(body)
     except msgspec.MsgspecError as error:
         raise CheckpointCorruptError(what, str(error)) from None
-    previous = written.header.previous_checkpoint_id
-    if previous == _THE_ONE_BEFORE:
-        previous = names.before
-        if previous is None and not is_forgotten:
-            raise CheckpointCorruptError(what, "the checkpoint before it is not there")
-    run_id, workflow, checkpoint_id, _ = names
-    header = msgspec.structs.replace(
-        written.header,
-        run_id=run_id,
-        workflow=workflow,
-        checkpoint_id=checkpoint_id,
-        previous_checkpoint_id=previous,
-    )
-    return Written(header, written.first, written.end)
-
-
-def _check(names: tuple[str, ...], body: bytes) -> bytes:
-    return hashlib.sha256(_encode(names) + body).digest()[:_CHECK_BYTES]
 
 
 def _checked(data: object, what: str) -> bytes:

@@ -14,10 +14,11 @@ from rehydrate.model.checkpoint import Archive, Header, RequestRow, StoredEvent,
 
 from .archives import adopted, archived, check_archive
 from .rows import open_row
+from .sqlite_checkpoints import CHECKPOINT, open_checkpoint
 from .sqlite_database import Database
 from .sqlite_inbox import all_offers, insert_offers
 from .sqlite_packing import packed_records, read_packed
-from .sqlite_reading import CHECKPOINT, as_bytes, find_run, open_checkpoint
+from .sqlite_reading import as_bytes, find_run
 from .sqlite_retention import tags_of, write_tag
 from .sqlite_writing import write_commit, write_events, write_turn
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import BytesIO
 from itertools import chain, groupby
 from operator import itemgetter
-from typing import Final, NamedTuple, TypeVar, cast
+from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 
@@ -18,20 +18,15 @@ from rehydrate.errors import CheckpointCorruptError
 from rehydrate.model.checkpoint import CheckpointRef, Head, Header, Latest, RequestRow, Stored, StoredEvent, TurnRow
 
 from .records_sum import RecordSum
-from .rows import Names, Written, open_row, open_written
+from .rows import open_row
+from .sqlite_checkpoints import CHECKPOINT, Names, id_cell, id_in_cell, open_checkpoint, open_written
 from .sqlite_database import Database
-from .sqlite_packing import Packed, packed_records, read_packed
+from .sqlite_versions import rows_at
 from .standing import Standing
 
 _Row = TypeVar("_Row", bound=msgspec.Struct)
 _RUN: Final = "SELECT no, status, standing FROM rehydrate_run WHERE run_id = ?"
 _RUN_OF: Final = "SELECT run_id FROM rehydrate_run WHERE no = ?"
-#: A checkpoint's row, and the ids of it and of the one before, for `open_checkpoint`.
-CHECKPOINT: Final = """
-checkpoint.body, checkpoint.checkpoint_id, (
-    SELECT before.checkpoint_id FROM rehydrate_checkpoint AS before
-    WHERE before.run = checkpoint.run AND before.seq = checkpoint.seq - 1)
-"""
 _HEADER: Final = f"SELECT {CHECKPOINT} FROM rehydrate_checkpoint AS checkpoint WHERE run = ? AND seq = ?"  # noqa: S608
 _PLACE: Final = "SELECT run, seq FROM rehydrate_checkpoint WHERE checkpoint_id = ? AND NOT forgotten"
 _IS_THERE: Final = "SELECT 1 FROM rehydrate_checkpoint WHERE run = ? AND seq = ? AND NOT forgotten"
@@ -46,13 +41,6 @@ SELECT record.key, record.data FROM rehydrate_live AS live
 JOIN rehydrate_record AS record ON record.id BETWEEN live.record AND live.record + live.parts - 1
 WHERE live.run = ? AND live.key = ? ORDER BY record.id
 """
-_WRITTEN: Final = """
-SELECT record.id, record.key, record.data IS NULL FROM rehydrate_checkpoint AS checkpoint
-JOIN rehydrate_record AS record ON record.id BETWEEN checkpoint.first AND checkpoint.last
-WHERE checkpoint.run = ? AND checkpoint.seq <= ? ORDER BY checkpoint.seq, record.id
-"""
-_LAST: Final = "SELECT last FROM rehydrate_checkpoint WHERE run = ? AND seq = ?"
-_DATA: Final = "SELECT data FROM rehydrate_record WHERE id BETWEEN ? AND ? ORDER BY id"
 _HISTORY: Final = f"""
 SELECT {CHECKPOINT} FROM rehydrate_checkpoint AS checkpoint
 WHERE run = ? AND seq < ? AND NOT forgotten ORDER BY seq DESC LIMIT ?
@@ -123,14 +111,14 @@ def read_checkpoint(database: Database, ref: CheckpointRef, now: Callable[[], fl
     header = head.header if seq == head.header.seq else _header(database, run, seq)
     if isinstance(ref, str) and header.checkpoint_id != ref:
         raise CheckpointCorruptError(f"checkpoint {ref!r} in store {database.store}", "its header is another one's")
-    rows = database.execute(_LIVE, (run.no,)) if seq == head.header.seq else _rows_at(database, run.no, seq)
+    rows = database.execute(_LIVE, (run.no,)) if seq == head.header.seq else rows_at(database, run.no, seq)
     records, digests = _records(database, header, rows)
     return Stored(header=header, records=records, digests=digests, head=head)
 
 
 def find_checkpoint(database: Database, checkpoint_id: str) -> tuple[int, int] | None:
     """Return the number of a checkpoint's run, and its own number in it."""
-    return database.execute(_PLACE, (checkpoint_id,)).fetchone()
+    return database.execute(_PLACE, (id_cell(checkpoint_id),)).fetchone()
 
 
 def _place(database: Database, ref: CheckpointRef) -> tuple[RunRow, int] | None:
@@ -247,15 +235,10 @@ def read_runs(
     found: list[Header] = []
     for run_id, its_workflow, body, checkpoint_id, before in rows:
         what = f"the head of run {run_id!r} in store {database.store}"
-        found.append(open_written(body, Names(run_id, its_workflow, checkpoint_id, before), what).header)
+        found.append(
+            open_written(body, Names(run_id, its_workflow, id_in_cell(checkpoint_id), id_in_cell(before)), what).header
+        )
     return found
-
-
-def open_checkpoint(standing: Standing, row: tuple[object, ...], what: str, *, is_forgotten: bool = False) -> Written:
-    """Return the checkpoint in a row of `CHECKPOINT`, of the run that stands so."""
-    body, checkpoint_id, before = row
-    names = Names(standing.run_id, standing.workflow, cast("str", checkpoint_id), cast("str | None", before))
-    return open_written(body, names, what, is_forgotten=is_forgotten)
 
 
 def _find(database: Database, statement: str, names: tuple[str, ...], kind: type[_Row], what: str) -> _Row | None:
@@ -289,36 +272,6 @@ def _header(database: Database, run: RunRow, seq: int) -> Header:
     if header.seq != seq:
         raise CheckpointCorruptError(what, "its header is another one's")
     return header
-
-
-def _rows_at(database: Database, no: int, seq: int) -> Iterator[tuple[object, object]]:
-    """Give the rows of an earlier checkpoint: of each key the newest record, unless the key was removed."""
-    newest: dict[str, tuple[int, int] | Packed | None] = {}
-    last = database.execute(_LAST, (no, seq)).fetchone()[0]
-    packed = [record for record in packed_records(database, no) if record.number <= last]
-    packed.reverse()
-    current: str | None = None
-    for row_id, key, gone in database.execute(_WRITTEN, (no, seq)).fetchall():
-        while packed and packed[-1].number < row_id:
-            _note(newest, packed.pop())
-        if key is not None:
-            current = key
-            newest[key] = None if gone else (row_id, row_id)
-            continue
-        span = newest.get(current) if current is not None else None
-        if current is not None and span is not None and not isinstance(span, Packed):
-            newest[current] = (span[0], row_id)
-    for record in reversed(packed):
-        _note(newest, record)
-    yield from read_packed(database, [place for place in newest.values() if isinstance(place, Packed)])
-    for key, place in newest.items():
-        if place is not None and not isinstance(place, Packed):
-            for (data,) in database.execute(_DATA, place):
-                yield key, data
-
-
-def _note(newest: dict[str, tuple[int, int] | Packed | None], record: Packed) -> None:
-    newest[record.key] = None if record.place is None else record
 
 
 def _records(

@@ -13,11 +13,12 @@ from typing import Final, TypeAlias
 from rehydrate.errors import CheckpointCorruptError, CommitConflictError, RehydrateError, RunBusyError
 from rehydrate.model.checkpoint import Commit, Header, StoredEvent, TurnRow
 
-from .rows import Written, seal_row, seal_written
+from .rows import seal_row
+from .sqlite_checkpoints import CHECKPOINT, Written, id_cell, id_in_cell, open_checkpoint, seal_written
 from .sqlite_database import Database, Value
 from .sqlite_inbox import take_offers
 from .sqlite_packing import LARGE, Source, pack_records, replaced_records
-from .sqlite_reading import CHECKPOINT, RunRow, find_run, is_alive, open_checkpoint
+from .sqlite_reading import RunRow, find_run, is_alive
 from .standing import Standing, check_commit, id_in_use, numbered_events, standing_after, standing_renewed
 
 _Rows: TypeAlias = list[tuple[Value, ...]]
@@ -158,16 +159,18 @@ def _write_checkpoint(database: Database, no: int, written: Written, run: RunRow
     header = written.header
     before = run.standing.checkpoint_id if run is not None and run.standing.seq == header.seq - 1 else None
     sealed = seal_written(written, before)
-    database.execute(_CHECKPOINT, (no, header.seq, header.checkpoint_id, sealed, written.first, written.end - 1))
+    database.execute(
+        _CHECKPOINT, (no, header.seq, id_cell(header.checkpoint_id), sealed, written.first, written.end - 1)
+    )
 
 
 def _in_the_way(database: Database, no: int, header: Header, *, is_new: bool) -> RehydrateError:
     """Return what keeps a checkpoint from being written: another one of its id, or one that a lost run left behind."""
-    row = database.execute(_IN_THE_WAY, (header.checkpoint_id, no, header.seq)).fetchone()
+    row = database.execute(_IN_THE_WAY, (id_cell(header.checkpoint_id), no, header.seq)).fetchone()
     what = f"a checkpoint in store {database.store}"
     if row is None:
         return CheckpointCorruptError(what, "an index has it and its table does not")
-    checkpoint_id, seq, run_id = row
+    checkpoint_id, seq, run_id = id_in_cell(row[0]), row[1], row[2]
     if run_id is None or (is_new and run_id == header.run_id):
         what = f"checkpoint {checkpoint_id} in store {database.store}"
         return CheckpointCorruptError(what, "it is there and the row of its run is not")
