@@ -73,4 +73,5 @@ def main() -> None:
     sys.stdout.write(str(seconds))
 
 
-main()
+if __name__ == "__main__":
+    main()
