@@ -13,7 +13,7 @@ from typing import Protocol, TypeAlias, TypeVar
 from rehydrate.codecs.checkpoints import digest_sum, record_digest
 from rehydrate.errors import RehydrateError
 from rehydrate.model.checkpoint import Commit, Head, Header, Latest, Lease, Put, RequestRow, Status, Stored, TurnRow
-from rehydrate.ports import CheckpointStorage, Clock
+from rehydrate.ports import CheckpointStorage, Clock, listing_key
 
 _Error = TypeVar("_Error", bound=RehydrateError)
 
@@ -50,6 +50,11 @@ async def loaded(store: CheckpointStorage, ref: str | Latest) -> Stored:
     stored = await store.load(ref)
     assert stored is not None, f"{ref!r} is not there"
     return stored
+
+
+def in_order(store: CheckpointStorage, *run_ids: str) -> list[str]:
+    """Return run ids as a store lists them: by themselves, or by what it hides them under."""
+    return sorted(run_ids, key=lambda run_id: listing_key(store, run_id))
 
 
 class ManualClock:

@@ -1,0 +1,206 @@
+"""The encrypted store: a store around a store of any make, which is given nothing that it could read.
+
+It keeps every promise of the store inside and adds but that one. What is hidden, and how, is in `covers`; not here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import TracebackType
+
+import msgspec
+
+from rehydrate.errors import CheckpointNotFoundError, WrongCallError
+from rehydrate.model.checkpoint import (
+    CheckpointRef,
+    Commit,
+    Head,
+    Header,
+    Latest,
+    RequestRow,
+    Stored,
+    StoredEvent,
+    TurnRow,
+)
+from rehydrate.ports import CheckpointStorage, Inspection, compresses
+
+from .arguments import (
+    check_commit_arguments,
+    check_event_page,
+    check_filters,
+    check_keys,
+    check_page,
+    check_ref,
+    check_texts,
+)
+from .covered_runs import CoveredRuns
+from .covers import Covers
+from .inspection import inspection
+from .key_ring import KeyRing
+from .passage import Passage
+
+
+class EncryptedCheckpointStorage:
+    """A store in which nothing that a user supplied stands in clear; `store` holds it, `keys` open it.
+
+    Runs are listed in an order that is always the same and says nothing: that of `listing_key`. Closing it closes the
+    store inside.
+    """
+
+    def __init__(self, store: CheckpointStorage, keys: KeyRing) -> None:
+        given: object = keys
+        if not isinstance(given, KeyRing):
+            raise WrongCallError("keys is no KeyRing.", "Pass KeyRing({'2026-11': secrets.token_bytes(32)}).")
+        self._store = store
+        self._covers = Covers(keys)
+        self._passage = Passage(store, self._covers)
+        self._runs = CoveredRuns(store, self._covers)
+
+    async def __aenter__(self) -> EncryptedCheckpointStorage:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    @property
+    def keeps_events(self) -> bool:
+        """Whether the store inside keeps events."""
+        return self._store.keeps_events
+
+    @property
+    def compresses(self) -> bool:
+        """Whether the store inside asks for compression, which always comes before encryption."""
+        return compresses(self._store)
+
+    def listing_key(self, run_id: str) -> str:
+        """Return what `runs` orders a run by."""
+        return self._covers.run(run_id)
+
+    async def commit(self, commit: Commit) -> None:
+        """Write one commit. Raises `CommitConflictError` where head, epoch, an id or a key is not as expected."""
+        check_commit_arguments(commit)
+        async with self._passage.call(lambda: self._names_of(commit)):
+            await self._runs.commit(self._covers.run(commit.header.run_id), commit)
+
+    async def head(self, run_id: str) -> Head | None:
+        """Return the run's head, or `None` for an unknown run."""
+        check_texts(run_id=run_id)
+        run = self._covers.run(run_id)
+        async with self._passage.call(lambda: {run: run_id}):
+            found = await self._store.head(run)
+            if found is None:
+                return None
+            return msgspec.structs.replace(found, header=self._covers.open_header(found.header, run).header)
+
+    async def load(self, ref: CheckpointRef) -> Stored | None:
+        """Return a checkpoint with its records, or `None`. Raises `CheckpointCorruptError` where anything of it was
+        changed, swapped, lost or put back, and `WrongKeyError`."""
+        check_ref(ref)
+        inner, names = self._ref(ref)
+        async with self._passage.call(lambda: names):
+            covered = await self._store.load(inner)
+            return self._runs.loaded(covered, inner) if covered else None
+
+    async def read(self, run_id: str, keys: Sequence[str]) -> dict[str, bytes]:
+        """Return those of the head's records that exist; none for an unknown run. `load` alone sees what is stale."""
+        check_texts(run_id=run_id)
+        run = self._covers.run(run_id)
+        places = {self._covers.place(run, key): key for key in check_keys(keys)}
+        what = f"a record of run {run_id!r}"
+        async with self._passage.call(lambda: {run: run_id}):
+            found = await self._store.read(run, list(places))
+            opened = {place: self._covers.open_record(run, place, data, what) for place, data in found.items()}
+            return {places[place]: record for place, (_, _, record) in opened.items()}
+
+    async def find_request(self, request_id: str) -> RequestRow | None:
+        """Return a request of any run, open or not."""
+        check_texts(request_id=request_id)
+        async with self._passage.call():
+            found = await self._store.find_request(request_id)
+            return self._covers.open_request(found, request_id) if found else None
+
+    async def find_turn(self, workflow: str, key: str) -> TurnRow | None:
+        """Return the turn that an idempotency key belongs to."""
+        check_texts(workflow=workflow, key=key)
+        hidden = self._covers.workflow(workflow), self._covers.turn_key(workflow, key)
+        async with self._passage.call(lambda: dict(zip(hidden, (workflow, key), strict=True))):
+            found = await self._store.find_turn(*hidden)
+            return self._covers.open_turn(found, hidden, f"the turn of key {key!r}") if found else None
+
+    async def renew(self, run_id: str, owner: str, epoch: int, seconds: float) -> None:
+        """Lengthen a lease. Raises `CommitConflictError` where owner or epoch are not the run's."""
+        check_texts(run_id=run_id, owner=owner)
+        run = self._covers.run(run_id)
+        async with self._passage.call(lambda: {run: run_id}):
+            await self._store.renew(run, owner, epoch, seconds)
+
+    async def runs(
+        self, *, workflow: str | None = None, status: str | None = None, after: str | None = None, limit: int = 100
+    ) -> list[Header]:
+        """Return the heads of runs, ordered by `listing_key`, from the one behind `after` on."""
+        check_page(limit)
+        check_filters(workflow, status, after)
+        async with self._passage.call():
+            found = await self._store.runs(
+                workflow=None if workflow is None else self._covers.workflow(workflow),
+                status=status,
+                after=None if after is None else self._covers.run(after),
+                limit=limit,
+            )
+            return [self._covers.open_header(cover).header for cover in found]
+
+    async def history(self, run_id: str, *, before: int | None = None, limit: int = 100) -> list[Header]:
+        """Return headers of a run, newest first, from the one below sequence number `before` on."""
+        check_page(limit, before)
+        check_texts(run_id=run_id)
+        run = self._covers.run(run_id)
+        async with self._passage.call(lambda: {run: run_id}):
+            found = await self._store.history(run, before=before, limit=limit)
+            return [self._covers.open_header(cover, run).header for cover in found]
+
+    async def events(self, run_id: str, *, after: int = 0, limit: int = 100) -> list[StoredEvent]:
+        """Return the kept events of a run by number, from the one behind `after` on; none for an unknown run."""
+        check_event_page(after, limit)
+        check_texts(run_id=run_id)
+        run = self._covers.run(run_id)
+        async with self._passage.call(lambda: {run: run_id}):
+            found = await self._store.events(run, after=after, limit=limit)
+            return [self._covers.open_event(run, cover) for cover in found]
+
+    async def inspect(self, ref: CheckpointRef) -> Inspection:
+        """Return what a checkpoint says without its workflow. Raises `CheckpointNotFoundError`."""
+        stored = await self.load(ref)
+        if stored is None:
+            raise CheckpointNotFoundError(ref.run_id if isinstance(ref, Latest) else ref)
+        return inspection(stored)
+
+    async def delete(self, run_id: str) -> bool:
+        """Delete a run with all that belongs to it; `False` where there was none. Raises `RunBusyError`."""
+        check_texts(run_id=run_id)
+        run = self._covers.run(run_id)
+        async with self._passage.call(lambda: {run: run_id}):
+            self._runs.forget(run)
+            return await self._store.delete(run)
+
+    async def close(self) -> None:
+        """Close the store inside, after the calls that are on their way; a second call does nothing."""
+        await self._passage.finished()
+        await self._store.close()
+
+    def _names_of(self, commit: Commit) -> dict[str, str]:
+        """Return the names that an error of a commit may speak of, by their pseudonyms."""
+        covers, header, turn = self._covers, commit.header, commit.turn
+        names = {covers.run(header.run_id): header.run_id, covers.workflow(header.workflow): header.workflow}
+        if turn is not None:
+            names[covers.run(turn.run_id)] = turn.run_id
+            names[covers.turn_key(turn.workflow, turn.key)] = turn.key
+        return names | {covers.run(row.run_id): row.run_id for row in commit.requests if row.run_id != header.run_id}
+
+    def _ref(self, ref: CheckpointRef) -> tuple[CheckpointRef, dict[str, str]]:
+        """Return what the store inside knows a checkpoint by, and what errors may speak of."""
+        if not isinstance(ref, Latest):
+            return ref, {}
+        run = self._covers.run(ref.run_id)
+        return Latest(run), {run: ref.run_id}

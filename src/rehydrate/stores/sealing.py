@@ -1,0 +1,126 @@
+"""Sealing: bytes to AES-256-GCM and back, and names to pseudonyms.
+
+What is sealed says in clear which key, run and number it is of, and is bound to these and to its place. It must not
+know what a record or header is.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+import struct
+from enum import Enum
+from typing import Final, NamedTuple
+
+from rehydrate.codecs.envelope import ENCRYPTED, is_encrypted, is_plain
+from rehydrate.errors import CheckpointCorruptError, CheckpointFormatError, NotEncryptedError
+
+from .key_ring import CHECK_BYTES, KeyRing
+
+#: Version of the form that sealed bytes have; a reader refuses a higher one.
+SEALED_VERSION: Final = 1
+SALT_BYTES: Final = 16
+_NONCE_BYTES: Final = 12
+#: Magic, format version, length of the key's id, which follows.
+_FRONT: Final = struct.Struct(">2sBB")
+#: The key's check, the run's salt, the number of what is sealed, the nonce.
+_REST: Final = struct.Struct(f">{CHECK_BYTES}s{SALT_BYTES}sQ{_NONCE_BYTES}s")
+#: Hexadecimal characters of a pseudonym: 128 bits.
+_NAME_CHARACTERS: Final = 32
+
+
+class Purpose(Enum):
+    """What something is sealed as: never opened as anything else."""
+
+    HEADER = b"header"
+    RECORD = b"record"
+    REQUEST = b"request"
+    TURN = b"turn"
+    EVENT = b"event"
+
+
+class Opened(NamedTuple):
+    """What was sealed, and what it said in clear: its run's salt and its number."""
+
+    salt: bytes
+    number: int
+    body: bytes
+
+
+class Sealing:
+    """Seals and opens with one key ring."""
+
+    def __init__(self, keys: KeyRing) -> None:
+        self.keys = keys
+
+    def name(self, kind: str, *parts: str) -> str:
+        """Return the pseudonym under which a store finds a name."""
+        return self.keys.hidden(_joined(kind, *parts)).hex()[:_NAME_CHARACTERS]
+
+    def seal(self, purpose: Purpose, place: tuple[str, ...], salt: bytes, number: int, body: bytes) -> bytes:
+        """Return a body encrypted under the current key, bound to purpose, place, run (by its salt) and number."""
+        keys = self.keys
+        key_id, check, nonce = keys.current.encode(), keys.check, os.urandom(_NONCE_BYTES)
+        front = _FRONT.pack(ENCRYPTED, SEALED_VERSION, len(key_id)) + key_id + _REST.pack(check, salt, number, nonce)
+        cipher = keys.cipher(salt, keys.current, check, "what is written")
+        return front + cipher.encrypt(nonce, body, _associated(purpose, place, front))
+
+    def open(self, purpose: Purpose, place: tuple[str, ...], data: bytes, what: str) -> Opened:
+        """Return what was sealed. Raises `WrongKeyError`, `NotEncryptedError`, `CheckpointFormatError` or
+        `CheckpointCorruptError`, which name `what`."""
+        key_id, start = _front_of(data, what)
+        end = start + _REST.size
+        if len(data) < end:
+            raise CheckpointCorruptError(what, "it is cut off")
+        check, salt, number, nonce = _REST.unpack_from(data, start)
+        cipher = self.keys.cipher(salt, key_id, check, what)
+        body = cipher.decrypt(nonce, memoryview(data)[end:], _associated(purpose, place, data[:end]))
+        if body is None:
+            raise CheckpointCorruptError(what, "it was changed, or stands where it does not belong")
+        return Opened(salt, number, body)
+
+    def seal_text(self, purpose: Purpose, place: tuple[str, ...], salt: bytes, number: int, body: bytes) -> str:
+        """Do what `seal` does, for a column of text."""
+        return base64.b85encode(self.seal(purpose, place, salt, number, body)).decode()
+
+    def open_text(self, purpose: Purpose, place: tuple[str, ...], text: str, what: str) -> Opened:
+        """Do what `open` does, for a column of text."""
+        try:
+            data = base64.b85decode(text)
+        except (ValueError, binascii.Error):
+            raise NotEncryptedError(what) from None
+        if not is_encrypted(data):
+            raise NotEncryptedError(what)
+        return self.open(purpose, place, data, what)
+
+
+def _front_of(data: bytes, what: str) -> tuple[str, int]:
+    """Return the key's id and where the rest begins."""
+    if is_plain(data):
+        raise NotEncryptedError(what)
+    if not is_encrypted(data) or len(data) < _FRONT.size:
+        raise CheckpointCorruptError(what, "it does not begin like something encrypted")
+    _, version, length = _FRONT.unpack_from(data)
+    if version > SEALED_VERSION:
+        raise CheckpointFormatError(what, version, SEALED_VERSION)
+    start = _FRONT.size + length
+    if version < 1 or not length or len(data) < start:
+        raise CheckpointCorruptError(what, "it names no key")
+    try:
+        return data[_FRONT.size : start].decode("ascii"), start
+    except UnicodeDecodeError:
+        raise CheckpointCorruptError(what, "it names no key") from None
+
+
+def _associated(purpose: Purpose, place: tuple[str, ...], front: bytes) -> bytes:
+    return _joined(purpose.value.decode(), *place) + front
+
+
+def _joined(*parts: str) -> bytes:
+    """Return texts as bytes from which each can be told again."""
+    pieces: list[bytes] = [len(parts).to_bytes(2, "big")]
+    for part in parts:
+        piece = part.encode()
+        pieces += (len(piece).to_bytes(4, "big"), piece)
+    return b"".join(pieces)
