@@ -42,7 +42,8 @@ def wrap(body: bytes, *, compress: bool = False) -> bytes:
 def unwrap(data: bytes, *, hashed: bool = False) -> memoryview:
     """Return the body of an envelope; raises `CheckpointCorruptError` or `CheckpointFormatError`.
 
-    Where it is encrypted, `EncryptedCheckpointError` is raised. `hashed`: its digest was part of a record sum that was right, so its checksum need not be looked at again.
+    Where it is encrypted, `EncryptedCheckpointError` is raised. `hashed`: its digest was part of a record sum that was
+    right, so its checksum need not be looked at again.
     """
     if is_encrypted(data):
         raise EncryptedCheckpointError("a stored record")

@@ -90,11 +90,11 @@ class CoveredRuns:
     def _covered(self, run: str, commit: Commit, found: RunSum) -> Commit:
         """Return a commit under its covers, with its records added to the sum."""
         covers, header, salt = self._covers, commit.header, found.salt
-        removes = tuple([covers.place(run, key) for key in commit.removes])
+        removes = tuple([covers.names.record(run, key) for key in commit.removes])
         found.remove(removes)
         puts: list[Put] = []
         for put in commit.puts:
-            place = covers.place(run, put.key)
+            place = covers.names.record(run, put.key)
             data = covers.record(run, place, salt, header.seq, put)
             found.put(place, data)
             puts.append(Put(place, data))

@@ -14,6 +14,7 @@ from rehydrate.errors import CheckpointCorruptError, CheckpointFormatError, NotE
 from rehydrate.model.checkpoint import FORMAT, Header, Put, RequestRow, StoredEvent, TurnRow
 
 from .key_ring import KeyRing
+from .pseudonyms import Pseudonyms
 from .run_sums import RunSum
 from .sealing import Opened, Purpose, Sealing
 
@@ -55,23 +56,8 @@ class Covers:
 
     def __init__(self, keys: KeyRing) -> None:
         self.keys = keys
+        self.names = Pseudonyms(keys)
         self._sealing = Sealing(keys)
-
-    def run(self, run_id: str) -> str:
-        """Return a run's pseudonym."""
-        return self._sealing.name("run", run_id)
-
-    def workflow(self, name: str) -> str:
-        """Return a workflow's pseudonym."""
-        return self._sealing.name("workflow", name)
-
-    def turn_key(self, workflow: str, key: str) -> str:
-        """Return the pseudonym of an idempotency key."""
-        return self._sealing.name("turn", workflow, key)
-
-    def place(self, run: str, key: str) -> str:
-        """Return the pseudonym of a record's key in a run, which is a pseudonym itself."""
-        return self._sealing.name("record", run, key)
 
     def record(self, run: str, place: str, salt: bytes, seq: int, put: Put) -> bytes:
         """Return a record sealed, with its key."""
@@ -126,8 +112,8 @@ class Covers:
         """
         return Header(
             format=header.format,
-            run_id=self.run(header.run_id),
-            workflow=self.workflow(header.workflow),
+            run_id=self.names.run(header.run_id),
+            workflow=self.names.workflow(header.workflow),
             checkpoint_id=header.checkpoint_id,
             seq=header.seq,
             previous_checkpoint_id=header.previous_checkpoint_id,
@@ -146,7 +132,7 @@ class Covers:
 
     def request(self, row: RequestRow, salt: bytes, seq: int) -> RequestRow:
         """Return the cover of a request's row."""
-        run = self.run(row.run_id)
+        run = self.names.run(row.run_id)
         sealed = self._sealing.seal_text(Purpose.REQUEST, (run, row.request_id), salt, seq, _encode(row))
         return RequestRow(row.request_id, run, sealed, row.state)
 
@@ -155,7 +141,7 @@ class Covers:
         what = f"request {request_id!r}"
         place = (cover.run_id, cover.request_id)
         row = _decoded(self._sealing.open_text(Purpose.REQUEST, place, cover.path, what), RequestRow, what)
-        if RequestRow(request_id, self.run(row.run_id), cover.path, row.state) != cover:
+        if RequestRow(request_id, self.names.run(row.run_id), cover.path, row.state) != cover:
             raise CheckpointCorruptError(what, "what stands in clear beside it was changed")
         return row
 
@@ -174,9 +160,9 @@ class Covers:
 
     def _clear_turn(self, row: TurnRow, digest: str) -> TurnRow:
         return TurnRow(
-            workflow=self.workflow(row.workflow),
-            key=self.turn_key(row.workflow, row.key),
-            run_id=self.run(row.run_id),
+            workflow=self.names.workflow(row.workflow),
+            key=self.names.turn_key(row.workflow, row.key),
+            run_id=self.names.run(row.run_id),
             number=row.number,
             base=None,
             digest=digest,

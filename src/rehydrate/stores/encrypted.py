@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import TracebackType
+from typing import cast
 
 import msgspec
 
@@ -48,11 +49,11 @@ class EncryptedCheckpointStorage:
     """
 
     def __init__(self, store: CheckpointStorage, keys: KeyRing) -> None:
-        given: object = keys
-        if not isinstance(given, KeyRing):
+        if not isinstance(cast("object", keys), KeyRing):
             raise WrongCallError("keys is no KeyRing.", "Pass KeyRing({'2026-11': secrets.token_bytes(32)}).")
         self._store = store
         self._covers = Covers(keys)
+        self._names = self._covers.names
         self._passage = Passage(store, self._covers)
         self._runs = CoveredRuns(store, self._covers)
 
@@ -76,18 +77,18 @@ class EncryptedCheckpointStorage:
 
     def listing_key(self, run_id: str) -> str:
         """Return what `runs` orders a run by."""
-        return self._covers.run(run_id)
+        return self._names.run(run_id)
 
     async def commit(self, commit: Commit) -> None:
         """Write one commit. Raises `CommitConflictError` where head, epoch, an id or a key is not as expected."""
         check_commit_arguments(commit)
         async with self._passage.call(lambda: self._names_of(commit)):
-            await self._runs.commit(self._covers.run(commit.header.run_id), commit)
+            await self._runs.commit(self._names.run(commit.header.run_id), commit)
 
     async def head(self, run_id: str) -> Head | None:
         """Return the run's head, or `None` for an unknown run."""
         check_texts(run_id=run_id)
-        run = self._covers.run(run_id)
+        run = self._names.run(run_id)
         async with self._passage.call(lambda: {run: run_id}):
             found = await self._store.head(run)
             if found is None:
@@ -106,8 +107,8 @@ class EncryptedCheckpointStorage:
     async def read(self, run_id: str, keys: Sequence[str]) -> dict[str, bytes]:
         """Return those of the head's records that exist; none for an unknown run. `load` alone sees what is stale."""
         check_texts(run_id=run_id)
-        run = self._covers.run(run_id)
-        places = {self._covers.place(run, key): key for key in check_keys(keys)}
+        run = self._names.run(run_id)
+        places = {self._names.record(run, key): key for key in check_keys(keys)}
         what = f"a record of run {run_id!r}"
         async with self._passage.call(lambda: {run: run_id}):
             found = await self._store.read(run, list(places))
@@ -124,7 +125,7 @@ class EncryptedCheckpointStorage:
     async def find_turn(self, workflow: str, key: str) -> TurnRow | None:
         """Return the turn that an idempotency key belongs to."""
         check_texts(workflow=workflow, key=key)
-        hidden = self._covers.workflow(workflow), self._covers.turn_key(workflow, key)
+        hidden = self._names.workflow(workflow), self._names.turn_key(workflow, key)
         async with self._passage.call(lambda: dict(zip(hidden, (workflow, key), strict=True))):
             found = await self._store.find_turn(*hidden)
             return self._covers.open_turn(found, hidden, f"the turn of key {key!r}") if found else None
@@ -132,7 +133,7 @@ class EncryptedCheckpointStorage:
     async def renew(self, run_id: str, owner: str, epoch: int, seconds: float) -> None:
         """Lengthen a lease. Raises `CommitConflictError` where owner or epoch are not the run's."""
         check_texts(run_id=run_id, owner=owner)
-        run = self._covers.run(run_id)
+        run = self._names.run(run_id)
         async with self._passage.call(lambda: {run: run_id}):
             await self._store.renew(run, owner, epoch, seconds)
 
@@ -144,9 +145,9 @@ class EncryptedCheckpointStorage:
         check_filters(workflow, status, after)
         async with self._passage.call():
             found = await self._store.runs(
-                workflow=None if workflow is None else self._covers.workflow(workflow),
+                workflow=None if workflow is None else self._names.workflow(workflow),
                 status=status,
-                after=None if after is None else self._covers.run(after),
+                after=None if after is None else self._names.run(after),
                 limit=limit,
             )
             return [self._covers.open_header(cover).header for cover in found]
@@ -155,7 +156,7 @@ class EncryptedCheckpointStorage:
         """Return headers of a run, newest first, from the one below sequence number `before` on."""
         check_page(limit, before)
         check_texts(run_id=run_id)
-        run = self._covers.run(run_id)
+        run = self._names.run(run_id)
         async with self._passage.call(lambda: {run: run_id}):
             found = await self._store.history(run, before=before, limit=limit)
             return [self._covers.open_header(cover, run).header for cover in found]
@@ -164,7 +165,7 @@ class EncryptedCheckpointStorage:
         """Return the kept events of a run by number, from the one behind `after` on; none for an unknown run."""
         check_event_page(after, limit)
         check_texts(run_id=run_id)
-        run = self._covers.run(run_id)
+        run = self._names.run(run_id)
         async with self._passage.call(lambda: {run: run_id}):
             found = await self._store.events(run, after=after, limit=limit)
             return [self._covers.open_event(run, cover) for cover in found]
@@ -179,7 +180,7 @@ class EncryptedCheckpointStorage:
     async def delete(self, run_id: str) -> bool:
         """Delete a run with all that belongs to it; `False` where there was none. Raises `RunBusyError`."""
         check_texts(run_id=run_id)
-        run = self._covers.run(run_id)
+        run = self._names.run(run_id)
         async with self._passage.call(lambda: {run: run_id}):
             self._runs.forget(run)
             return await self._store.delete(run)
@@ -191,16 +192,16 @@ class EncryptedCheckpointStorage:
 
     def _names_of(self, commit: Commit) -> dict[str, str]:
         """Return the names that an error of a commit may speak of, by their pseudonyms."""
-        covers, header, turn = self._covers, commit.header, commit.turn
-        names = {covers.run(header.run_id): header.run_id, covers.workflow(header.workflow): header.workflow}
+        hidden, header, turn = self._names, commit.header, commit.turn
+        names = {hidden.run(header.run_id): header.run_id, hidden.workflow(header.workflow): header.workflow}
         if turn is not None:
-            names[covers.run(turn.run_id)] = turn.run_id
-            names[covers.turn_key(turn.workflow, turn.key)] = turn.key
-        return names | {covers.run(row.run_id): row.run_id for row in commit.requests if row.run_id != header.run_id}
+            names[hidden.run(turn.run_id)] = turn.run_id
+            names[hidden.turn_key(turn.workflow, turn.key)] = turn.key
+        return names | {hidden.run(row.run_id): row.run_id for row in commit.requests if row.run_id != header.run_id}
 
     def _ref(self, ref: CheckpointRef) -> tuple[CheckpointRef, dict[str, str]]:
         """Return what the store inside knows a checkpoint by, and what errors may speak of."""
         if not isinstance(ref, Latest):
             return ref, {}
-        run = self._covers.run(ref.run_id)
+        run = self._names.run(ref.run_id)
         return Latest(run), {run: ref.run_id}

@@ -1,4 +1,4 @@
-"""Sealing: bytes to AES-256-GCM and back, and names to pseudonyms.
+"""Sealing: bytes to AES-256-GCM and back.
 
 What is sealed says in clear which key, run and number it is of, and is bound to these and to its place. It must not
 know what a record or header is.
@@ -17,6 +17,7 @@ from rehydrate.codecs.envelope import ENCRYPTED, is_encrypted, is_plain
 from rehydrate.errors import CheckpointCorruptError, CheckpointFormatError, NotEncryptedError
 
 from .key_ring import CHECK_BYTES, KeyRing
+from .pseudonyms import joined
 
 #: Version of the form that sealed bytes have; a reader refuses a higher one.
 SEALED_VERSION: Final = 1
@@ -26,8 +27,6 @@ _NONCE_BYTES: Final = 12
 _FRONT: Final = struct.Struct(">2sBB")
 #: The key's check, the run's salt, the number of what is sealed, the nonce.
 _REST: Final = struct.Struct(f">{CHECK_BYTES}s{SALT_BYTES}sQ{_NONCE_BYTES}s")
-#: Hexadecimal characters of a pseudonym: 128 bits.
-_NAME_CHARACTERS: Final = 32
 
 
 class Purpose(Enum):
@@ -53,10 +52,6 @@ class Sealing:
 
     def __init__(self, keys: KeyRing) -> None:
         self.keys = keys
-
-    def name(self, kind: str, *parts: str) -> str:
-        """Return the pseudonym under which a store finds a name."""
-        return self.keys.hidden(_joined(kind, *parts)).hex()[:_NAME_CHARACTERS]
 
     def seal(self, purpose: Purpose, place: tuple[str, ...], salt: bytes, number: int, body: bytes) -> bytes:
         """Return a body encrypted under the current key, bound to purpose, place, run (by its salt) and number."""
@@ -114,13 +109,4 @@ def _front_of(data: bytes, what: str) -> tuple[str, int]:
 
 
 def _associated(purpose: Purpose, place: tuple[str, ...], front: bytes) -> bytes:
-    return _joined(purpose.value.decode(), *place) + front
-
-
-def _joined(*parts: str) -> bytes:
-    """Return texts as bytes from which each can be told again."""
-    pieces: list[bytes] = [len(parts).to_bytes(2, "big")]
-    for part in parts:
-        piece = part.encode()
-        pieces += (len(piece).to_bytes(4, "big"), piece)
-    return b"".join(pieces)
+    return joined(purpose.value.decode(), *place) + front
