@@ -93,7 +93,5 @@ def with_header(stored: Stored, header: Header) -> Stored:
     return msgspec.structs.replace(stored, header=header, head=head)
 
 
-
-
 def _is_head(stored: Stored) -> bool:
     return stored.head.header.checkpoint_id == stored.header.checkpoint_id

@@ -1,4 +1,4 @@
-"""Whoever can write to the store inside changes nothing unseen: bits, places, runs, versions, and what stands in clear."""
+"""Whoever can write to the store inside changes nothing unseen: bits, places, runs, versions, and what is in clear."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -96,9 +96,9 @@ def test_every_flipped_bit_and_truncation_of_a_header_is_reported() -> None:
     "field",
     [
         {"format": 0}, {"run_id": "another"}, {"workflow": "another"}, {"checkpoint_id": "another"}, {"seq": 1},
-        {"previous_checkpoint_id": "run:0"}, {"status": Status.RUNNING}, {"turn": 7}, {"superstep": 7}, {"created": 7.0},
-        {"pending": 7}, {"events": 7}, {"cause": Cause.EDIT}, {"size": 7}, {"changed": 7}, {"scopes": ("a#1",)},
-        {"reason": "because"},
+        {"previous_checkpoint_id": "run:0"}, {"status": Status.RUNNING}, {"turn": 7}, {"superstep": 7},
+        {"created": 7.0}, {"pending": 7}, {"events": 7}, {"cause": Cause.EDIT}, {"size": 7}, {"changed": 7},
+        {"scopes": ("a#1",)}, {"reason": "because"},
     ],
     ids=lambda field: next(iter(field)),
 )  # fmt: skip
@@ -195,7 +195,7 @@ def test_a_commit_does_not_build_on_what_was_changed() -> None:
 
 
 def test_rows_beside_the_records_cannot_be_changed() -> None:
-    """The row of a request or turn that says something else in clear than what is sealed is refused, and a plain one."""
+    """The row of a request or turn that says something else in clear than is sealed is refused, and so is a plain one."""
     inner = InMemoryCheckpointStorage(clock=ManualClock())
     store, maker = EncryptedCheckpointStorage(inner, ring()), CommitMaker()
     row = RequestRow("q", "run", "a#1/b#2", "open")

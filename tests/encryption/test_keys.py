@@ -3,6 +3,7 @@
 import asyncio
 import copy
 import pickle
+import sys
 import traceback
 from collections.abc import Callable
 
@@ -18,6 +19,7 @@ from rehydrate.errors import (
     WrongKeyError,
 )
 from rehydrate.model.checkpoint import Latest
+from rehydrate.stores.ciphers import HKDF, SHA256
 from rehydrate.testing.store_contract import CommitMaker, ManualClock
 from tests.encryption.kit import NEW, OLD, OTHER, MeddledStorage, ring
 
@@ -166,16 +168,14 @@ def test_no_key_is_shown() -> None:
 
 def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where `cryptography` is not installed, making a ring says what to install."""
-    monkeypatch.delitem(__import__("sys").modules, "rehydrate.stores.ciphers", raising=False)
-    monkeypatch.setitem(__import__("sys").modules, "cryptography.hazmat.primitives.kdf.hkdf", None)
+    monkeypatch.delitem(sys.modules, "rehydrate.stores.ciphers", raising=False)
+    monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.kdf.hkdf", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'rehydrate\[encryption\]'"):
         ring()
 
 
 def test_keys_are_derived_as_the_standard_says() -> None:
     """HKDF with SHA-256 gives the bytes of the first test vector of RFC 5869."""
-    from rehydrate.stores.ciphers import HKDF, SHA256
-
     material, salt = b"\x0b" * 22, bytes(range(13))
     okm = HKDF(SHA256(), 42, salt, bytes(range(0xF0, 0xFA))).derive(material)
     assert okm.hex().startswith("3cb25f25faacd57a90434f64d0362f2a2d2d0a90cf1a5a4c5db02d56ecc4c5bf")
