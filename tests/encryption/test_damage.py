@@ -195,7 +195,7 @@ def test_a_commit_does_not_build_on_what_was_changed() -> None:
 
 
 def test_rows_beside_the_records_cannot_be_changed() -> None:
-    """The row of a request or turn that says something else in clear than is sealed is refused, and so is a plain one."""
+    """The row of a request or turn that says something else in clear than is sealed is refused, and a plain one too."""
     inner = InMemoryCheckpointStorage(clock=ManualClock())
     store, maker = EncryptedCheckpointStorage(inner, ring()), CommitMaker()
     row = RequestRow("q", "run", "a#1/b#2", "open")
