@@ -63,7 +63,14 @@ from .run import (
     StateConflictError,
     SubWorkflowTimeoutError,
 )
-from .store import CommitConflictError, EventsNotKeptError, SaveFailedError, StoreClosedError, StoreUnavailableError
+from .store import (
+    CommitConflictError,
+    EventsNotKeptError,
+    OfferConflictError,
+    SaveFailedError,
+    StoreClosedError,
+    StoreUnavailableError,
+)
 
 __all__ = [
     "AlreadyAnsweredError",
@@ -104,6 +111,7 @@ __all__ = [
     "NoStoreError",
     "NotEncryptedError",
     "NotStorableError",
+    "OfferConflictError",
     "PendingRequestsError",
     "PolicyError",
     "PredicateError",
