@@ -96,14 +96,14 @@ def test_every_flipped_bit_and_truncation_of_a_header_is_reported() -> None:
     "field",
     [
         {"format": 0}, {"run_id": "another"}, {"workflow": "another"}, {"checkpoint_id": "another"}, {"seq": 1},
-        {"previous_checkpoint_id": "run:0"}, {"status": Status.RUNNING}, {"turn": 7}, {"superstep": 7},
+        {"status": Status.RUNNING}, {"turn": 7}, {"superstep": 7},
         {"created": 7.0}, {"pending": 7}, {"events": 7}, {"cause": Cause.EDIT}, {"size": 7}, {"changed": 7},
         {"scopes": ("a#1",)}, {"reason": "because"},
     ],
     ids=lambda field: next(iter(field)),
 )  # fmt: skip
 def test_what_stands_in_clear_in_a_header_cannot_be_changed(field: dict[str, object]) -> None:
-    """A header of which one field says something else than what is sealed is refused."""
+    """A header of which one field says something else than is sealed is refused; the lineage is the store's to mend."""
     error = refusal(meddled(), lambda s: with_header(s, msgspec.structs.replace(s.header, **field)))
     assert isinstance(error, CheckpointCorruptError)
 

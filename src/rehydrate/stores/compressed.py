@@ -10,7 +10,18 @@ from collections.abc import Sequence
 from types import TracebackType
 
 from rehydrate.codecs.compression import require
-from rehydrate.model.checkpoint import CheckpointRef, Commit, Head, Header, RequestRow, Stored, StoredEvent, TurnRow
+from rehydrate.model.checkpoint import (
+    Archive,
+    CheckpointRef,
+    Commit,
+    Head,
+    Header,
+    Offer,
+    RequestRow,
+    Stored,
+    StoredEvent,
+    TurnRow,
+)
 from rehydrate.ports import CheckpointStorage, Inspection, listing_key
 
 
@@ -70,6 +81,12 @@ class CompressedCheckpointStorage:
         """As the store inside."""
         return await self._store.find_turn(workflow, key)
 
+    async def requests(
+        self, *, workflow: str | None = None, run_id: str | None = None, after: str | None = None, limit: int = 100
+    ) -> list[RequestRow]:
+        """As the store inside."""
+        return await self._store.requests(workflow=workflow, run_id=run_id, after=after, limit=limit)
+
     async def renew(self, run_id: str, owner: str, epoch: int, seconds: float) -> None:
         """As the store inside."""
         await self._store.renew(run_id, owner, epoch, seconds)
@@ -87,6 +104,34 @@ class CompressedCheckpointStorage:
     async def events(self, run_id: str, *, after: int = 0, limit: int = 100) -> list[StoredEvent]:
         """As the store inside."""
         return await self._store.events(run_id, after=after, limit=limit)
+
+    async def offer(self, offer: Offer) -> int:
+        """As the store inside."""
+        return await self._store.offer(offer)
+
+    async def offers(self, run_id: str, *, after: int = 0, limit: int = 100) -> list[Offer]:
+        """As the store inside."""
+        return await self._store.offers(run_id, after=after, limit=limit)
+
+    async def tag(self, run_id: str, name: str, checkpoint_id: str | None) -> None:
+        """As the store inside."""
+        await self._store.tag(run_id, name, checkpoint_id)
+
+    async def tags(self, run_id: str) -> dict[str, str]:
+        """As the store inside."""
+        return await self._store.tags(run_id)
+
+    async def forget(self, run_id: str, numbers: Sequence[int]) -> list[int]:
+        """As the store inside."""
+        return await self._store.forget(run_id, numbers)
+
+    async def archive(self, run_id: str) -> Archive | None:
+        """As the store inside."""
+        return await self._store.archive(run_id)
+
+    async def adopt(self, archive: Archive) -> None:
+        """As the store inside."""
+        await self._store.adopt(archive)
 
     async def inspect(self, ref: CheckpointRef) -> Inspection:
         """As the store inside."""

@@ -11,9 +11,10 @@ import msgspec
 
 from rehydrate.codecs.checkpoints import check_digests, record_digest
 from rehydrate.errors import CheckpointCorruptError
-from rehydrate.model.checkpoint import CheckpointRef, Commit, Latest, Put, Stored
+from rehydrate.model.checkpoint import Archive, At, CheckpointRef, Commit, Header, Latest, Put, Stored
 from rehydrate.ports import CheckpointStorage
 
+from .covered_archives import covered_archive
 from .covers import Covers, OpenedHeader
 from .run_sums import RunSum, RunSums
 from .sealing import SALT_BYTES
@@ -42,6 +43,12 @@ class CoveredRuns:
             if not goes_on:
                 self._sums.drop(run)
 
+    def covered(self, archive: Archive) -> Archive:
+        """Return a whole run under its covers."""
+        run = self._covers.names.run(archive.commits[-1].header.run_id)
+        salt = os.urandom(SALT_BYTES)
+        return covered_archive(self._covers, archive, salt, lambda commit, found: self._covered(run, commit, found))
+
     def forget(self, run: str) -> None:
         """Know nothing of a run any more."""
         self._sums.drop(run)
@@ -49,12 +56,12 @@ class CoveredRuns:
     def loaded(self, covered: Stored, ref: CheckpointRef) -> Stored:
         """Return the checkpoint under its covers, which `ref` has asked for. Raises as `Covers.open_header`."""
         covers = self._covers
-        run = ref.run_id if isinstance(ref, Latest) else covered.header.run_id
+        run = covered.header.run_id if isinstance(ref, str) else ref.run_id
         opened = covers.open_header(covered.header, run)
         header = opened.header
         is_head = covered.head.header.checkpoint_id == header.checkpoint_id
         what = f"checkpoint {header.checkpoint_id!r} of run {header.run_id!r}"
-        if not is_head if isinstance(ref, Latest) else header.checkpoint_id != ref:
+        if not _is_at(header, ref) or (isinstance(ref, Latest) and not is_head):
             raise CheckpointCorruptError(what, "it is not the one that was asked for")
         found = self._checked_sum(opened, covered, what)
         records: dict[str, bytes] = {}
@@ -109,4 +116,12 @@ class CoveredRuns:
             requests=tuple([covers.request(row, salt, header.seq) for row in commit.requests]),
             turn=covers.turn(commit.turn, salt, header.seq) if commit.turn else None,
             events=tuple([covers.event(run, salt, number, data) for number, data in enumerate(events, first)]),
+            taken=commit.taken,
         )
+
+
+def _is_at(header: Header, ref: CheckpointRef) -> bool:
+    """Tell whether a checkpoint is where it was looked for; which one has a name is the store's to say."""
+    if isinstance(ref, str):
+        return header.checkpoint_id == ref
+    return not isinstance(ref, At) or isinstance(ref.at, str) or ref.at == header.seq

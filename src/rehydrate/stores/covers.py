@@ -6,19 +6,23 @@ in one of its fields. Whatever is not named here as clear is hidden, also a fiel
 
 from __future__ import annotations
 
+import hashlib
 from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 
 from rehydrate.errors import CheckpointCorruptError, CheckpointFormatError, NotEncryptedError, WrongKeyError
-from rehydrate.model.checkpoint import FORMAT, Header, Put, RequestRow, StoredEvent, TurnRow
+from rehydrate.model.checkpoint import FORMAT, Header, Offer, Put, RequestRow, StoredEvent, TurnRow
 
+from .hidden_texts import HiddenTexts
 from .key_ring import KeyRing
 from .pseudonyms import Pseudonyms
 from .run_sums import RunSum
 from .sealing import Opened, Purpose, Sealing
 
 _KEY_LENGTH_BYTES: Final = 4
+#: What the digest of a taken offer begins with that is of its sealed body.
+_SEALED_DIGEST: Final = b"sealed "
 _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 
 
@@ -57,6 +61,7 @@ class Covers:
     def __init__(self, keys: KeyRing) -> None:
         self.keys = keys
         self.names = Pseudonyms(keys)
+        self.texts = HiddenTexts(keys)
         self._sealing = Sealing(keys)
 
     def record(self, run: str, place: str, salt: bytes, seq: int, put: Put) -> bytes:
@@ -100,6 +105,8 @@ class Covers:
             raise CheckpointCorruptError(what, str(error)) from None
         if body.names_check != self.keys.names_check:
             raise WrongKeyError(f"the name of the run of {what}", body.names, self.keys.ids)
+        # A store that forgets checkpoints mends the lineage of those that stay: the link is its own to say.
+        header = msgspec.structs.replace(header, previous_checkpoint_id=cover.previous_checkpoint_id)
         clear = msgspec.structs.replace(self._clear(header, cover.records, cover.digest), sealed=cover.sealed)
         if number != header.seq or clear != cover:
             raise CheckpointCorruptError(what, "what stands in clear beside it was changed")
@@ -181,6 +188,32 @@ class Covers:
         if opened.number != cover.number:
             raise CheckpointCorruptError(what, f"it is event {opened.number}")
         return StoredEvent(cover.number, opened.body)
+
+    def offer(self, offer: Offer) -> Offer:
+        """Return the cover of an offer: of the same offer again the same, so that the store can tell."""
+        run = self.names.run(offer.run_id)
+        key = self.texts.offer_key(run, offer.key)
+        if offer.taken:
+            return Offer(run, key, b"", offer.number, self._digest(offer.digest), taken=True)
+        body = self._sealing.seal_same(Purpose.OFFER, (run, key), offer.body)
+        return Offer(run, key, body, offer.number, hashlib.sha256(body).digest())
+
+    def open_offer(self, run_id: str, cover: Offer) -> Offer:
+        """Return the offer to a run under a cover; raises as `open_header`."""
+        what = f"offer {cover.number} to run {run_id!r}"
+        if cover.run_id != self.names.run(run_id):
+            raise CheckpointCorruptError(what, "it is another run's")
+        key = self.texts.open_offer_key(cover.run_id, cover.key)
+        if cover.taken:
+            return Offer(run_id, key, b"", cover.number, _SEALED_DIGEST + cover.digest, taken=True)
+        body = self._sealing.open(Purpose.OFFER, (cover.run_id, cover.key), cover.body, what).body
+        return Offer(run_id, key, body, cover.number, hashlib.sha256(body).digest())
+
+    def _digest(self, digest: bytes) -> bytes:
+        """Return the digest of a body that is not there any more, as the store may see it."""
+        if digest.startswith(_SEALED_DIGEST) and len(digest) > hashlib.sha256().digest_size:
+            return digest[len(_SEALED_DIGEST) :]
+        return self.keys.hidden(digest)
 
 
 def _decoded(opened: Opened, kind: type[_Struct], what: str) -> _Struct:

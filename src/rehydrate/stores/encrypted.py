@@ -13,11 +13,14 @@ import msgspec
 
 from rehydrate.errors import CheckpointNotFoundError, WrongCallError
 from rehydrate.model.checkpoint import (
+    Archive,
+    At,
     CheckpointRef,
     Commit,
     Head,
     Header,
     Latest,
+    Offer,
     RequestRow,
     Stored,
     StoredEvent,
@@ -25,18 +28,22 @@ from rehydrate.model.checkpoint import (
 )
 from rehydrate.ports import CheckpointStorage, Inspection, compresses
 
+from .archives import check_archive
 from .arguments import (
     check_commit_arguments,
     check_event_page,
     check_filters,
     check_keys,
+    check_offer,
     check_page,
     check_ref,
+    check_tag,
     check_texts,
 )
+from .covered_archives import opened_archive
 from .covered_runs import CoveredRuns
 from .covers import Covers
-from .inspection import inspection
+from .inspection import inspection, ref_text
 from .key_ring import KeyRing
 from .passage import Passage
 
@@ -130,6 +137,21 @@ class EncryptedCheckpointStorage:
             found = await self._store.find_turn(*hidden)
             return self._covers.open_turn(found, hidden, f"the turn of key {key!r}") if found else None
 
+    async def requests(
+        self, *, workflow: str | None = None, run_id: str | None = None, after: str | None = None, limit: int = 100
+    ) -> list[RequestRow]:
+        """Return open requests, of all runs or some, ordered by id, from the one behind `after` on."""
+        check_page(limit)
+        check_filters(workflow, None, after, run_id)
+        async with self._passage.call():
+            found = await self._store.requests(
+                workflow=None if workflow is None else self._names.workflow(workflow),
+                run_id=None if run_id is None else self._names.run(run_id),
+                after=after,
+                limit=limit,
+            )
+            return [self._covers.open_request(cover, cover.request_id) for cover in found]
+
     async def renew(self, run_id: str, owner: str, epoch: int, seconds: float) -> None:
         """Lengthen a lease. Raises `CommitConflictError` where owner or epoch are not the run's."""
         check_texts(run_id=run_id, owner=owner)
@@ -170,11 +192,65 @@ class EncryptedCheckpointStorage:
             found = await self._store.events(run, after=after, limit=limit)
             return [self._covers.open_event(run, cover) for cover in found]
 
+    async def offer(self, offer: Offer) -> int:
+        """Put something into a run's inbox and return its number. Raises as the store inside."""
+        check_offer(offer)
+        cover = self._covers.offer(Offer(offer.run_id, offer.key, offer.body))
+        async with self._passage.call(lambda: {cover.run_id: offer.run_id, cover.key: offer.key}):
+            return await self._store.offer(Offer(cover.run_id, cover.key, cover.body))
+
+    async def offers(self, run_id: str, *, after: int = 0, limit: int = 100) -> list[Offer]:
+        """Return what is in a run's inbox and was not taken, by number, from the one behind `after` on."""
+        check_event_page(after, limit)
+        check_texts(run_id=run_id)
+        run = self._names.run(run_id)
+        async with self._passage.call(lambda: {run: run_id}):
+            found = await self._store.offers(run, after=after, limit=limit)
+            return [self._covers.open_offer(run_id, cover) for cover in found]
+
+    async def tag(self, run_id: str, name: str, checkpoint_id: str | None) -> None:
+        """Give a checkpoint a name in its run, or take a name back. Raises `CheckpointNotFoundError`."""
+        check_tag(run_id, name, checkpoint_id)
+        run = self._names.run(run_id)
+        async with self._passage.call(lambda: {run: run_id}):
+            await self._store.tag(run, self._covers.texts.tag(run, name), checkpoint_id)
+
+    async def tags(self, run_id: str) -> dict[str, str]:
+        """Return the names that checkpoints of a run have, with their ids, ordered by name."""
+        check_texts(run_id=run_id)
+        run = self._names.run(run_id)
+        async with self._passage.call(lambda: {run: run_id}):
+            found = await self._store.tags(run)
+            return dict(sorted((self._covers.texts.open_tag(run, name), at) for name, at in found.items()))
+
+    async def forget(self, run_id: str, numbers: Sequence[int]) -> list[int]:
+        """Drop checkpoints and what no other one needs; the head and what has a name stay."""
+        check_texts(run_id=run_id)
+        run = self._names.run(run_id)
+        async with self._passage.call(lambda: {run: run_id}):
+            return await self._store.forget(run, numbers)
+
+    async def archive(self, run_id: str) -> Archive | None:
+        """Return a whole run, readable, or `None` for an unknown one. One of the store inside stays encrypted."""
+        check_texts(run_id=run_id)
+        run = self._names.run(run_id)
+        async with self._passage.call(lambda: {run: run_id}):
+            found = await self._store.archive(run)
+            return opened_archive(self._covers, run_id, found) if found else None
+
+    async def adopt(self, archive: Archive) -> None:
+        """Write a whole run: all of it, or nothing. Raises `CommitConflictError` where it is there already."""
+        check_archive(archive)
+        run_id = archive.commits[0].header.run_id
+        run = self._names.run(run_id)
+        async with self._passage.call(lambda: {run: run_id}):
+            await self._store.adopt(self._runs.covered(archive))
+
     async def inspect(self, ref: CheckpointRef) -> Inspection:
         """Return what a checkpoint says without its workflow. Raises `CheckpointNotFoundError`."""
         stored = await self.load(ref)
         if stored is None:
-            raise CheckpointNotFoundError(ref.run_id if isinstance(ref, Latest) else ref)
+            raise CheckpointNotFoundError(ref_text(ref))
         return inspection(stored)
 
     async def delete(self, run_id: str) -> bool:
@@ -201,7 +277,10 @@ class EncryptedCheckpointStorage:
 
     def _ref(self, ref: CheckpointRef) -> tuple[CheckpointRef, dict[str, str]]:
         """Return what the store inside knows a checkpoint by, and what errors may speak of."""
-        if not isinstance(ref, Latest):
+        if isinstance(ref, str):
             return ref, {}
         run = self._names.run(ref.run_id)
-        return Latest(run), {run: ref.run_id}
+        names = {run: ref.run_id}
+        if isinstance(ref, Latest):
+            return Latest(run), names
+        return At(run, self._covers.texts.tag(run, ref.at) if isinstance(ref.at, str) else ref.at), names

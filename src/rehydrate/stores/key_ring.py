@@ -101,6 +101,14 @@ class KeyRing:
             raise WrongKeyError(what, key_id, self.ids)
         return self._cipher(key_id, salt)
 
+    def current_cipher(self, salt: bytes) -> RunCipher:
+        """Return the cipher of a run under the current key."""
+        return self._cipher(self._current.id, salt)
+
+    def names_cipher(self, salt: bytes) -> RunCipher:
+        """Return a cipher under the key of names."""
+        return self._cipher(self._names.id, salt)
+
     def hidden(self, data: bytes) -> bytes:
         """Return what stands for a name: always the same, and nobody without the key can tell whether it does."""
         return hmac.digest(self._secrets[b"names"], data, "sha256")

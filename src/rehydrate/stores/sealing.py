@@ -7,7 +7,6 @@ know what a record or header is.
 from __future__ import annotations
 
 import base64
-import binascii
 import os
 import struct
 from enum import Enum
@@ -22,11 +21,11 @@ from .pseudonyms import joined
 #: Version of the form that sealed bytes have; a reader refuses a higher one.
 SEALED_VERSION: Final = 1
 SALT_BYTES: Final = 16
-_NONCE_BYTES: Final = 12
+NONCE_BYTES: Final = 12
 #: Magic, format version, length of the key's id, which follows.
 _FRONT: Final = struct.Struct(">2sBB")
 #: The key's check, the run's salt, the number of what is sealed, the nonce.
-_REST: Final = struct.Struct(f">{CHECK_BYTES}s{SALT_BYTES}sQ{_NONCE_BYTES}s")
+_REST: Final = struct.Struct(f">{CHECK_BYTES}s{SALT_BYTES}sQ{NONCE_BYTES}s")
 
 
 class Purpose(Enum):
@@ -37,6 +36,7 @@ class Purpose(Enum):
     REQUEST = b"request"
     TURN = b"turn"
     EVENT = b"event"
+    OFFER = b"offer"
 
 
 class Opened(NamedTuple):
@@ -55,11 +55,16 @@ class Sealing:
 
     def seal(self, purpose: Purpose, place: tuple[str, ...], salt: bytes, number: int, body: bytes) -> bytes:
         """Return a body encrypted under the current key, bound to purpose, place, run (by its salt) and number."""
-        keys = self.keys
-        key_id, check, nonce = keys.current.encode(), keys.check, os.urandom(_NONCE_BYTES)
-        front = _FRONT.pack(ENCRYPTED, SEALED_VERSION, len(key_id)) + key_id + _REST.pack(check, salt, number, nonce)
-        cipher = keys.cipher(salt, keys.current, check, "what is written")
-        return front + cipher.encrypt(nonce, body, _associated(purpose, place, front))
+        keys, nonce = self.keys, os.urandom(NONCE_BYTES)
+        front = _front(keys.current, keys.check, salt, number, nonce)
+        return front + keys.current_cipher(salt).encrypt(nonce, body, _associated(purpose, place, front))
+
+    def seal_same(self, purpose: Purpose, place: tuple[str, ...], body: bytes) -> bytes:
+        """Do what `seal` does, under the key of names: the same body in the same place gives the same bytes."""
+        keys, where = self.keys, joined(purpose.value.decode(), *place)
+        salt, nonce = own_salt(keys, where), own_nonce(keys, where, body)
+        front = _front(keys.names, keys.names_check, salt, 0, nonce)
+        return front + keys.names_cipher(salt).encrypt(nonce, body, _associated(purpose, place, front))
 
     def open(self, purpose: Purpose, place: tuple[str, ...], data: bytes, what: str) -> Opened:
         """Return what was sealed. Raises `WrongKeyError`, `NotEncryptedError`, `CheckpointFormatError` or
@@ -83,11 +88,26 @@ class Sealing:
         """Do what `open` does, for a column of text."""
         try:
             data = base64.b85decode(text)
-        except (ValueError, binascii.Error):
+        except ValueError:
             raise NotEncryptedError(what) from None
         if not is_encrypted(data):
             raise NotEncryptedError(what)
         return self.open(purpose, place, data, what)
+
+
+def own_salt(keys: KeyRing, place: bytes) -> bytes:
+    """Return the salt of what must come out the same each time."""
+    return keys.hidden(joined("salt") + place)[:SALT_BYTES]
+
+
+def own_nonce(keys: KeyRing, place: bytes, body: bytes) -> bytes:
+    """Return a nonce that only this body has in its place."""
+    return keys.hidden(joined("nonce") + len(place).to_bytes(4, "big") + place + body)[:NONCE_BYTES]
+
+
+def _front(key_id: str, check: bytes, salt: bytes, number: int, nonce: bytes) -> bytes:
+    name = key_id.encode()
+    return _FRONT.pack(ENCRYPTED, SEALED_VERSION, len(name)) + name + _REST.pack(check, salt, number, nonce)
 
 
 def _front_of(data: bytes, what: str) -> tuple[str, int]:
