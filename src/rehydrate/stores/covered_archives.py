@@ -58,12 +58,10 @@ def _opened_commits(covers: Covers, run_id: str, archive: Archive) -> tuple[Comm
         found.remove(commit.removes)
         puts: list[Put] = []
         for put in commit.puts:
-            salt, key, data = covers.open_record(run, put.key, put.data, what)
+            key, data = covers.open_record(run, put.key, put.data, what)
             keys[put.key] = key
             found.put(put.key, put.data)
             puts.append(Put(key, data))
-            if salt != found.salt:
-                raise CheckpointCorruptError(what, "a record of it is that of another run")
         if found.keyed != opened.keyed or opened.salt != found.salt:
             raise CheckpointCorruptError(what, "the sum of its records is wrong: one was lost, swapped or put back")
         expected = opened.header.previous_checkpoint_id

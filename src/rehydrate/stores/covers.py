@@ -70,11 +70,11 @@ class Covers:
         body = b"".join((len(key).to_bytes(_KEY_LENGTH_BYTES, "big"), key, put.data))
         return self._sealing.seal(Purpose.RECORD, (run, place), salt, seq, body)
 
-    def open_record(self, run: str, place: str, data: bytes, what: str) -> tuple[bytes, str, bytes]:
-        """Return the salt, key and data of a sealed record."""
-        salt, _, body = self._sealing.open(Purpose.RECORD, (run, place), data, what)
+    def open_record(self, run: str, place: str, data: bytes, what: str) -> tuple[str, bytes]:
+        """Return the key and data of a sealed record; raises as `open_header`."""
+        _, _, body = self._sealing.open(Purpose.RECORD, (run, place), data, what)
         start = _KEY_LENGTH_BYTES + int.from_bytes(body[:_KEY_LENGTH_BYTES], "big")
-        return salt, body[_KEY_LENGTH_BYTES:start].decode(), body[start:]
+        return body[_KEY_LENGTH_BYTES:start].decode(), body[start:]
 
     def header(self, header: Header, found: RunSum) -> Header:
         """Return the cover of a header, over these records."""

@@ -120,7 +120,7 @@ class EncryptedCheckpointStorage:
         async with self._passage.call(lambda: {run: run_id}):
             found = await self._store.read(run, list(places))
             opened = {place: self._covers.open_record(run, place, data, what) for place, data in found.items()}
-            return {places[place]: record for place, (_, _, record) in opened.items()}
+            return {places[place]: record for place, (_, record) in opened.items()}
 
     async def find_request(self, request_id: str) -> RequestRow | None:
         """Return a request of any run, open or not."""
