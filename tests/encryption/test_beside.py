@@ -1,6 +1,7 @@
 """What stands beside the records of a run, and whole runs: names, inboxes, archives, under covers of their own."""
 
 import asyncio
+import string
 
 import msgspec
 import pytest
@@ -145,7 +146,10 @@ def test_names_and_offers_cannot_be_changed() -> None:
         return {name: "run:0"}
 
     inner.tags = tags
-    for found in (name, "plain", name[:-1] + ("A" if name[-1] != "A" else "B"), ""):
+    mine_named = next(iter(inner_archive(inner, store).tags))
+    others = string.ascii_letters + string.digits + "-_"
+    spelled = [mine_named[:-1] + last for last in others if last != mine_named[-1]]
+    for found in (name, "plain", "", mine_named + "=", *spelled):
         name = found
         with pytest.raises(CheckpointCorruptError):
             asyncio.run(store.tags("canary-run"))

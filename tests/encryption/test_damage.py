@@ -194,6 +194,45 @@ def test_a_commit_does_not_build_on_what_was_changed() -> None:
     assert asyncio.run(store.head("run")).header.checkpoint_id == "run:3y"
 
 
+def test_a_head_or_history_of_another_run_is_refused() -> None:
+    """Where the store inside gives another run's head or headers for this one's, that is damage."""
+    inner = meddled()
+    asyncio.run(a_run(inner, "other"))
+    store = EncryptedCheckpointStorage(inner, ring())
+    theirs = store.listing_key("other")
+    head, history = asyncio.run(inner.head(theirs)), asyncio.run(inner.history(theirs))
+
+    async def give_head(run_id: str) -> object:
+        return head
+
+    async def give_history(run_id: str, **_: object) -> object:
+        return history
+
+    inner.head, inner.history = give_head, give_history
+    for call in (store.head("run"), store.history("run")):
+        with pytest.raises(CheckpointCorruptError, match="a checkpoint of run 'run' is damaged: it is another run's"):
+            asyncio.run(call)
+    assert asyncio.run(store.head("other")).header.run_id == "other"
+
+
+def test_a_commit_goes_on_from_the_head_that_it_names() -> None:
+    """What another store object has committed meanwhile is part of the sum of the next commit, also without a load."""
+    inner, maker = MeddledStorage(clock=ManualClock()), CommitMaker()
+    one, two = EncryptedCheckpointStorage(inner, ring()), EncryptedCheckpointStorage(inner, ring())
+
+    async def main() -> Stored | None:
+        await one.commit(maker.claim({"a": b"1", "b": b"1"}))
+        await two.commit(maker.step({"a": b"2"}))
+        await one.commit(maker.step({"b": b"2"}))
+        await two.commit(maker.step({"c": b"2"}, ["a"]))
+        await one.commit(maker.step({"c": b"3"}))
+        return await two.load(HEAD)
+
+    stored = asyncio.run(main())
+    assert stored is not None
+    assert stored.records == {"b": b"2", "c": b"3"}
+
+
 def test_rows_beside_the_records_cannot_be_changed() -> None:
     """The row of a request or turn that says something else in clear than is sealed is refused, and a plain one too."""
     inner = InMemoryCheckpointStorage(clock=ManualClock())
@@ -268,4 +307,9 @@ def test_events_keep_their_run_and_number() -> None:
 
     assert isinstance(refused(StoredEvent(1, second.data), StoredEvent(2, first.data)), CheckpointCorruptError)
     assert isinstance(refused(*theirs), CheckpointCorruptError)
+    # Its number stands in clear behind magic, version, length and id of the key, its check and the salt.
+    at = slice(4 + len("2026-11") + 8 + 16, 4 + len("2026-11") + 8 + 16 + 8)
+    assert int.from_bytes(second.data[at], "big") == 2
+    renumbered = second.data[: at.start] + (1).to_bytes(8, "big") + second.data[at.stop :]
+    assert isinstance(refused(StoredEvent(1, renumbered)), CheckpointCorruptError)
     assert isinstance(refused(first, StoredEvent(2, b"RH plain")), NotEncryptedError)
