@@ -32,16 +32,10 @@ class CoveredRuns:
         """Write a commit of the run with this pseudonym. Raises what the store inside raises."""
         known = self._sums.take(run, commit.expected) if commit.expected is not None else None
         found = known or await self._read(run, commit.expected)
-        covered = self._covered(run, commit, found)
-        # A commit that follows before this one is answered goes on from here; where this one fails, so will that.
-        self._sums.keep(run, commit.header, found)
-        goes_on = False
-        try:
-            await self._store.commit(covered)
-            goes_on = commit.lease.seconds > 0
-        finally:
-            if not goes_on:
-                self._sums.drop(run)
+        await self._store.commit(self._covered(run, commit, found))
+        # Only now: another commit may have the same id and lose, or win.
+        if commit.lease.seconds > 0:
+            self._sums.keep(run, commit.header, found)
 
     def covered(self, archive: Archive) -> Archive:
         """Return a whole run under its covers."""

@@ -89,14 +89,15 @@ class EncryptedCheckpointStorage:
     async def commit(self, commit: Commit) -> None:
         """Write one commit. Raises `CommitConflictError` where head, epoch, an id or a key is not as expected."""
         check_commit_arguments(commit)
-        async with self._passage.call(lambda: self._names_of(commit)):
-            await self._runs.commit(self._names.run(commit.header.run_id), commit)
+        run = self._names.run(commit.header.run_id)
+        async with self._passage.call(run, lambda: self._names_of(commit), writes=True):
+            await self._runs.commit(run, commit)
 
     async def head(self, run_id: str) -> Head | None:
         """Return the run's head, or `None` for an unknown run."""
         check_texts(run_id=run_id)
         run = self._names.run(run_id)
-        async with self._passage.call(lambda: {run: run_id}):
+        async with self._passage.call(run, lambda: {run: run_id}):
             found = await self._store.head(run)
             if found is None:
                 return None
@@ -107,7 +108,7 @@ class EncryptedCheckpointStorage:
         changed, swapped, lost or put back, and `WrongKeyError`."""
         check_ref(ref)
         inner, names = self._ref(ref)
-        async with self._passage.call(lambda: names):
+        async with self._passage.call(next(iter(names), None), lambda: names):
             covered = await self._store.load(inner)
             return self._runs.loaded(covered, inner) if covered else None
 
@@ -117,7 +118,7 @@ class EncryptedCheckpointStorage:
         run = self._names.run(run_id)
         places = {self._names.record(run, key): key for key in check_keys(keys)}
         what = f"a record of run {run_id!r}"
-        async with self._passage.call(lambda: {run: run_id}):
+        async with self._passage.call(run, lambda: {run: run_id}):
             found = await self._store.read(run, list(places))
             opened = {place: self._covers.open_record(run, place, data, what) for place, data in found.items()}
             return {places[place]: record for place, (_, record) in opened.items()}
@@ -133,7 +134,7 @@ class EncryptedCheckpointStorage:
         """Return the turn that an idempotency key belongs to."""
         check_texts(workflow=workflow, key=key)
         hidden = self._names.workflow(workflow), self._names.turn_key(workflow, key)
-        async with self._passage.call(lambda: dict(zip(hidden, (workflow, key), strict=True))):
+        async with self._passage.call(None, lambda: dict(zip(hidden, (workflow, key), strict=True))):
             found = await self._store.find_turn(*hidden)
             return self._covers.open_turn(found, hidden, f"the turn of key {key!r}") if found else None
 
@@ -156,7 +157,7 @@ class EncryptedCheckpointStorage:
         """Lengthen a lease. Raises `CommitConflictError` where owner or epoch are not the run's."""
         check_texts(run_id=run_id, owner=owner)
         run = self._names.run(run_id)
-        async with self._passage.call(lambda: {run: run_id}):
+        async with self._passage.call(run, lambda: {run: run_id}, writes=True):
             await self._store.renew(run, owner, epoch, seconds)
 
     async def runs(
@@ -179,7 +180,7 @@ class EncryptedCheckpointStorage:
         check_page(limit, before)
         check_texts(run_id=run_id)
         run = self._names.run(run_id)
-        async with self._passage.call(lambda: {run: run_id}):
+        async with self._passage.call(run, lambda: {run: run_id}):
             found = await self._store.history(run, before=before, limit=limit)
             return [self._covers.open_header(cover, run).header for cover in found]
 
@@ -188,7 +189,7 @@ class EncryptedCheckpointStorage:
         check_event_page(after, limit)
         check_texts(run_id=run_id)
         run = self._names.run(run_id)
-        async with self._passage.call(lambda: {run: run_id}):
+        async with self._passage.call(run, lambda: {run: run_id}):
             found = await self._store.events(run, after=after, limit=limit)
             return [self._covers.open_event(run, cover) for cover in found]
 
@@ -196,7 +197,8 @@ class EncryptedCheckpointStorage:
         """Put something into a run's inbox and return its number. Raises as the store inside."""
         check_offer(offer)
         cover = self._covers.offer(Offer(offer.run_id, offer.key, offer.body))
-        async with self._passage.call(lambda: {cover.run_id: offer.run_id, cover.key: offer.key}):
+        names = {cover.run_id: offer.run_id, cover.key: offer.key}
+        async with self._passage.call(cover.run_id, lambda: names, writes=True):
             return await self._store.offer(Offer(cover.run_id, cover.key, cover.body))
 
     async def offers(self, run_id: str, *, after: int = 0, limit: int = 100) -> list[Offer]:
@@ -204,7 +206,7 @@ class EncryptedCheckpointStorage:
         check_event_page(after, limit)
         check_texts(run_id=run_id)
         run = self._names.run(run_id)
-        async with self._passage.call(lambda: {run: run_id}):
+        async with self._passage.call(run, lambda: {run: run_id}):
             found = await self._store.offers(run, after=after, limit=limit)
             return [self._covers.open_offer(run_id, cover) for cover in found]
 
@@ -212,14 +214,14 @@ class EncryptedCheckpointStorage:
         """Give a checkpoint a name in its run, or take a name back. Raises `CheckpointNotFoundError`."""
         check_tag(run_id, name, checkpoint_id)
         run = self._names.run(run_id)
-        async with self._passage.call(lambda: {run: run_id}):
+        async with self._passage.call(run, lambda: {run: run_id}, writes=True):
             await self._store.tag(run, self._covers.texts.tag(run, name), checkpoint_id)
 
     async def tags(self, run_id: str) -> dict[str, str]:
         """Return the names that checkpoints of a run have, with their ids, ordered by name."""
         check_texts(run_id=run_id)
         run = self._names.run(run_id)
-        async with self._passage.call(lambda: {run: run_id}):
+        async with self._passage.call(run, lambda: {run: run_id}):
             found = await self._store.tags(run)
             return dict(sorted((self._covers.texts.open_tag(run, name), at) for name, at in found.items()))
 
@@ -227,14 +229,14 @@ class EncryptedCheckpointStorage:
         """Drop checkpoints and what no other one needs; the head and what has a name stay."""
         check_texts(run_id=run_id)
         run = self._names.run(run_id)
-        async with self._passage.call(lambda: {run: run_id}):
+        async with self._passage.call(run, lambda: {run: run_id}, writes=True):
             return await self._store.forget(run, numbers)
 
     async def archive(self, run_id: str) -> Archive | None:
         """Return a whole run, readable, or `None` for an unknown one. One of the store inside stays encrypted."""
         check_texts(run_id=run_id)
         run = self._names.run(run_id)
-        async with self._passage.call(lambda: {run: run_id}):
+        async with self._passage.call(run, lambda: {run: run_id}):
             found = await self._store.archive(run)
             return opened_archive(self._covers, run_id, found) if found else None
 
@@ -243,7 +245,7 @@ class EncryptedCheckpointStorage:
         check_archive(archive)
         run_id = archive.commits[0].header.run_id
         run = self._names.run(run_id)
-        async with self._passage.call(lambda: {run: run_id}):
+        async with self._passage.call(run, lambda: {run: run_id}, writes=True):
             await self._store.adopt(self._runs.covered(archive))
 
     async def inspect(self, ref: CheckpointRef) -> Inspection:
@@ -257,7 +259,7 @@ class EncryptedCheckpointStorage:
         """Delete a run with all that belongs to it; `False` where there was none. Raises `RunBusyError`."""
         check_texts(run_id=run_id)
         run = self._names.run(run_id)
-        async with self._passage.call(lambda: {run: run_id}):
+        async with self._passage.call(run, lambda: {run: run_id}, writes=True):
             self._runs.forget(run)
             return await self._store.delete(run)
 

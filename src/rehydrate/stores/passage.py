@@ -1,21 +1,19 @@
-"""The passage into the store inside: who is on the way, what errors call things, and whether the keys are its keys.
+"""The passage into the store inside: in what order, what errors call things, and whether the keys are its keys.
 
-It holds no object of an event loop. What is carried through it is none of its business.
+What is carried through it is none of its business.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import os
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
-from concurrent.futures import Future
 from dataclasses import fields
 from typing import Final
 
 from rehydrate.errors import CheckpointCorruptError, NotEncryptedError, RehydrateError, WrongKeyError
 from rehydrate.ports import CheckpointStorage
 
+from .call_order import CallOrder
 from .covers import Covers
 
 #: So many runs are looked at to see whether the keys are those of the store.
@@ -28,35 +26,27 @@ class Passage:
     def __init__(self, store: CheckpointStorage, covers: Covers) -> None:
         self._store = store
         self._covers = covers
+        self._order = CallOrder()
         self._checked = False
-        self._calls: set[Future[None]] = set()
-        self._pid = os.getpid()
 
     @contextlib.asynccontextmanager
-    async def call(self, names: Callable[[], Mapping[str, str]] = dict) -> AsyncGenerator[None, None]:
-        """Let `finished` wait for the block, and errors in it speak of `names` instead of their pseudonyms.
+    async def call(
+        self, run: str | None = None, names: Callable[[], Mapping[str, str]] = dict, *, writes: bool = False
+    ) -> AsyncGenerator[None, None]:
+        """Do the block after what is being written to a run; errors in it speak of `names`, not of their pseudonyms.
 
         Raises `WrongKeyError` or `NotEncryptedError` where the store inside is another's: a run that is only not found
         would be started anew.
         """
-        call: Future[None] = Future()
-        self._calls.add(call)
-        try:
+        async with self._order.call(run, writes=writes):
             if not self._checked:
                 await self._check_keys()
             with _naming(names):
                 yield
-        finally:
-            self._calls.discard(call)
-            if not call.done():
-                call.set_result(None)
 
     async def finished(self) -> None:
         """Wait for the calls that are on their way."""
-        if self._pid != os.getpid():
-            return  # those of the parent, whose child this is
-        for call in list(self._calls):
-            await asyncio.wrap_future(call)
+        await self._order.all_done()
 
     async def _check_keys(self) -> None:
         try:

@@ -89,9 +89,9 @@ class RunSums:
             self._sums.popitem(last=False)
 
     def learn(self, run: str, header: Header, found: RunSum) -> None:
-        """Know a run as it was read, unless a later checkpoint of it is known: one that is being written."""
+        """Know a run as it was read, unless a later checkpoint of it is known."""
         known = self._sums.get(run)
-        if known is None or known.seq < header.seq:
+        if known is None or known.seq <= header.seq:
             self.keep(run, header, found)
 
     def drop(self, run: str) -> None:
