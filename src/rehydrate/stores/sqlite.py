@@ -9,7 +9,7 @@ import os
 import weakref
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import TypeVar, cast
+from typing import Final, TypeVar, cast
 
 import msgspec
 
@@ -38,6 +38,7 @@ from .arguments import (
     path_text,
 )
 from .inspection import inspection
+from .sqlite_batch import serve
 from .sqlite_database import Database
 from .sqlite_reading import (
     read_checkpoint,
@@ -49,11 +50,12 @@ from .sqlite_reading import (
     read_runs,
     read_turn,
 )
-from .sqlite_worker import Worker, acquire
 from .sqlite_writing import commit_bytes, delete_run, renew_lease, write_commit
 from .standing import WallClock
+from .worker import Kind, Worker, acquire
 
 _T = TypeVar("_T")
+_KIND: Final = Kind(Database, serve)
 
 
 class SqliteCheckpointStorage:
@@ -71,7 +73,7 @@ class SqliteCheckpointStorage:
         # One thread owns a file in a process, by whatever path it is reached.
         self._path = os.path.realpath(path_text(path))
         self._now = (clock or WallClock()).time
-        self._worker: Worker | None = None
+        self._worker: Worker[Database] | None = None
         self._finalizer: weakref.finalize[[], SqliteCheckpointStorage] | None = None
         self._closed = False
 
@@ -180,11 +182,11 @@ class SqliteCheckpointStorage:
     async def _write(self, work: Callable[[Database], _T], size: int = 0) -> _T:
         return cast("_T", await self._joined().call(work, writes=True, size=size))
 
-    def _joined(self) -> Worker:
+    def _joined(self) -> Worker[Database]:
         if self._closed:
             raise StoreClosedError(repr(self._path))
         if self._worker is None:
-            worker = acquire(self._path)
+            worker = acquire(self._path, _KIND)
             self._finalizer = weakref.finalize(self, worker.release)
             # The end of the process closes the file for all store objects at once.
             self._finalizer.atexit = False

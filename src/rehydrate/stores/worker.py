@@ -1,8 +1,8 @@
-"""The thread that owns a SQLite file in this process, however many store objects and event loops use it.
+"""The thread that owns a place on disk in this process, however many store objects and event loops use it.
 
 Calls come through a queue and are answered through the loop that asked; no object of a loop outlives its call. What
-a batch of calls does to the database is `sqlite_batch`'s. Connections and locks of a parent must not be used by the
-child of a fork: SQLite keeps its own account of locks per process.
+a batch of calls does to the place is the place's. Connections and locks of a parent must not be used by the child of a
+fork: SQLite keeps its own account of locks per process.
 """
 
 from __future__ import annotations
@@ -13,15 +13,18 @@ import contextlib
 import os
 import sqlite3
 import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Final
+from typing import Final, Generic, Protocol, TypeVar, cast
 
 from rehydrate.errors import RehydrateError, StoreClosedError
 from rehydrate.ports.loops import future_of_thread
 
-from .sqlite_batch import Task, Work, serve
-from .sqlite_database import Database
+from .tasks import Place, Task
+
+_P = TypeVar("_P", bound=Place)
 
 #: Bounds of one batch: calls, and bytes of records.
 _BATCH_CALLS: Final = 1024
@@ -30,12 +33,12 @@ _BATCH_BYTES: Final = 16 * 1024 * 1024
 _EXIT_SECONDS: Final = 5.0
 
 
-class Call(Task):
+class Call(Task[_P]):
     """A task, and the future of the loop that waits for it."""
 
     __slots__ = ("future", "loop", "size")
 
-    def __init__(self, work: Work, *, writes: bool, size: int) -> None:
+    def __init__(self, work: Callable[[_P], object], *, writes: bool, size: int) -> None:
         super().__init__(work, writes=writes)
         self.size = size
         self.loop = asyncio.get_running_loop()
@@ -51,40 +54,50 @@ class Call(Task):
             self.future.set_result(self.result)
 
 
-class _Release:
+class _Release(Generic[_P]):
     """One store object less; `call` waits until that is done (a collected object waits for nothing)."""
 
     __slots__ = ("call",)
 
-    def __init__(self, call: Call | None) -> None:
+    def __init__(self, call: Call[_P] | None) -> None:
         self.call = call
 
 
-class Worker:
-    """The thread of one file. Store objects are counted, and the last one to be released closes the file.
+@dataclass(frozen=True, eq=False)
+class Kind(Generic[_P]):
+    """A kind of store: what makes the place at a path, and how a place serves a batch of tasks."""
 
-    `former` is the worker of a file that stood at the same path and is gone.
+    make: Callable[[str], _P]
+    serve: Callable[[_P, Sequence[Task[_P]]], None]
+
+
+class Worker(Generic[_P]):
+    """The thread of one place. Store objects are counted, and the last one to be released closes the place.
+
+    `kind` makes the place and says how it serves; `former` is the worker of what stood at the same path and is gone.
     """
 
-    def __init__(self, path: str, former: Worker | None = None) -> None:
-        self.database = Database(path)
+    def __init__(self, path: str, kind: Kind[_P], former: Worker[_P] | None = None) -> None:
+        self.path = path
+        self.kind = kind
+        self.place = kind.make(path)
         self._former = former
         self.users = 0
-        self._queue: SimpleQueue[Call | _Release] = SimpleQueue()
+        self._queue: SimpleQueue[Call[_P] | _Release[_P]] = SimpleQueue()
         self._busy = threading.Lock()
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
         self._stopped = False
 
-    async def call(self, work: Work, *, writes: bool = False, size: int = 0) -> object:
+    async def call(self, work: Callable[[_P], object], *, writes: bool = False, size: int = 0) -> object:
         """Do `work` on the thread; a cancelled await leaves it to be done."""
-        call = Call(work, writes=writes, size=size)
+        call = Call[_P](work, writes=writes, size=size)
         self._submit(call)
         return await call.future
 
     async def close(self) -> None:
         """Count one store object less and wait until what was queued before is done."""
-        call = Call(_nothing, writes=False, size=0)
+        call = Call[_P](_nothing, writes=False, size=0)
         self._submit(_Release(call))
         await call.future
 
@@ -103,13 +116,13 @@ class Worker:
     def let_go(self) -> None:
         """Free what stands at the path of a file that is gone; from any thread."""
         with self._busy:
-            self.database.let_go()
+            self.place.let_go()
 
     def before_fork(self) -> None:
         """Let no transaction and no connection be open while the process is copied."""
         self._busy.acquire()
         with contextlib.suppress(sqlite3.Error, RehydrateError):
-            self.database.disconnect()
+            self.place.disconnect()
 
     def after_fork_in_parent(self) -> None:
         """Go on; the connection is opened again when needed."""
@@ -117,13 +130,13 @@ class Worker:
 
     def after_fork_in_child(self) -> None:
         """Begin anew: no thread, no queue, no locks of the parent."""
-        self.database.forget()
+        self.place.forget()
         self._queue = SimpleQueue()
         self._busy = threading.Lock()
         self._starting = threading.Lock()
         self._thread = None
 
-    def _submit(self, item: Call | _Release) -> None:
+    def _submit(self, item: Call[_P] | _Release[_P]) -> None:
         if self._thread is None:
             self._start()
         self._queue.put(item)
@@ -134,7 +147,7 @@ class Worker:
     def _start(self) -> None:
         with self._starting:
             if self._thread is None:
-                name = f"rehydrate {Path(self.database.path).name}"
+                name = f"rehydrate {Path(self.path).name}"
                 self._thread = threading.Thread(target=self._loop, name=name, daemon=True)
                 self._thread.start()
 
@@ -154,14 +167,14 @@ class Worker:
             calls, release = self._next_batch()
             if calls:
                 with self._busy:
-                    serve(self.database, calls)
+                    self.kind.serve(self.place, calls)
                 _answer(calls)
             if release is not None:
                 self._release_one()
                 _answer([release.call] if release.call else [])
 
-    def _next_batch(self) -> tuple[list[Call], _Release | None]:
-        calls: list[Call] = []
+    def _next_batch(self) -> tuple[list[Call[_P]], _Release[_P] | None]:
+        calls: list[Call[_P]] = []
         size = 0
         item = self._queue.get()
         while isinstance(item, Call):
@@ -181,58 +194,79 @@ class Worker:
         self._stopped = True
         # Nobody is left to be told of an error; a WAL that stays behind is read by whoever opens the file next.
         with self._busy, contextlib.suppress(sqlite3.Error, RehydrateError, OSError):
-            self.database.close()
+            self.place.close()
         _forget(self)
 
     def _refuse_waiting(self) -> None:
-        calls: list[Call] = []
+        calls: list[Call[_P]] = []
         with contextlib.suppress(Empty):
             while True:
                 item = self._queue.get_nowait()
                 if isinstance(item, Call):
-                    item.error = StoreClosedError(self.database.store)
+                    item.error = StoreClosedError(self.place.store)
                     calls.append(item)
                 elif item.call is not None:
                     calls.append(item.call)
         _answer(calls)
 
 
-def acquire(path: str) -> Worker:
-    """Return the worker of a file, given by its real path, and count one store object more.
+class _AnyWorker(Protocol):
+    """A worker, of whatever place."""
 
-    Where another file than the worker's stands at the path now, or none, it is the worker of that one.
+    users: int
+
+    @property
+    def path(self) -> str: ...
+
+    @property
+    def kind(self) -> object: ...
+
+    def stop(self) -> None: ...
+
+    def before_fork(self) -> None: ...
+
+    def after_fork_in_parent(self) -> None: ...
+
+    def after_fork_in_child(self) -> None: ...
+
+
+def acquire(path: str, kind: Kind[_P]) -> Worker[_P]:
+    """Return the worker of a place, given by its real path, and count one store object more.
+
+    Where the worker's place is gone, it is the worker of the one there now.
     """
     with _registry:
-        worker = _workers.get(path)
-        if worker is None or worker.database.is_gone:
-            worker = _workers[path] = Worker(path, former=worker)
+        worker = cast("Worker[_P] | None", _workers.get((kind, path)))
+        if worker is None or worker.place.is_gone:
+            worker = Worker(path, kind, former=worker)
+            _workers[kind, path] = worker
             _open.add(worker)
         worker.users += 1
         return worker
 
 
-def _drop(worker: Worker) -> bool:
+def _drop(worker: _AnyWorker) -> bool:
     with _registry:
         worker.users -= 1
         if worker.users:
             return False
-        if _workers.get(worker.database.path) is worker:
-            del _workers[worker.database.path]
+        if _workers.get((worker.kind, worker.path)) is worker:
+            del _workers[worker.kind, worker.path]
         return True
 
 
-def _forget(worker: Worker) -> None:
+def _forget(worker: _AnyWorker) -> None:
     with _registry:
         _open.discard(worker)
 
 
-def _nothing(database: Database) -> None:
+def _nothing(place: object) -> None:
     """Do nothing."""
 
 
-def _answer(calls: list[Call]) -> None:
+def _answer(calls: Sequence[Call[_P]]) -> None:
     # One wake-up per loop, however many calls; a loop that was closed has nobody waiting.
-    by_loop: dict[asyncio.AbstractEventLoop, list[Call]] = {}
+    by_loop: dict[asyncio.AbstractEventLoop, list[Call[_P]]] = {}
     for call in calls:
         by_loop.setdefault(call.loop, []).append(call)
     for loop, answered in by_loop.items():
@@ -240,14 +274,14 @@ def _answer(calls: list[Call]) -> None:
             loop.call_soon_threadsafe(_settle, answered)
 
 
-def _settle(calls: list[Call]) -> None:
+def _settle(calls: Sequence[Call[_P]]) -> None:
     for call in calls:
         call.settle()
 
 
 #: Workers by path, those that new store objects join; and all that may have something open, also while they close.
-_workers: dict[str, Worker] = {}
-_open: set[Worker] = set()
+_workers: dict[tuple[object, str], _AnyWorker] = {}
+_open: set[_AnyWorker] = set()
 _registry = threading.Lock()
 
 
