@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from rehydrate.ports import CheckpointStorage
+from rehydrate.stores.file import FileCheckpointStorage
 from rehydrate.stores.memory import InMemoryCheckpointStorage
 from rehydrate.stores.sqlite import SqliteCheckpointStorage
 from rehydrate.testing.contract_events import EVENT_CHECKS
@@ -29,6 +30,14 @@ class TestSqliteStore(LocalStoreContract):
     @pytest.fixture
     def make_store(self, tmp_path: Path) -> MakeStore:
         return partial(SqliteCheckpointStorage, tmp_path / "runs.db")
+
+
+class TestFileStore(LocalStoreContract):
+    """The contract over the file store, with other processes on the same folder."""
+
+    @pytest.fixture
+    def make_store(self, tmp_path: Path) -> MakeStore:
+        return partial(FileCheckpointStorage, tmp_path / "runs")
 
 
 @pytest.mark.parametrize("check", EVENT_CHECKS, ids=lambda check: check.__name__)

@@ -65,10 +65,11 @@ class _Release(Generic[_P]):
 
 @dataclass(frozen=True, eq=False)
 class Kind(Generic[_P]):
-    """A kind of store: what makes the place at a path, and how a place serves a batch of tasks."""
+    """A kind of store: what makes the place at a path, and how a place serves a batch of tasks, `most` at once."""
 
     make: Callable[[str], _P]
     serve: Callable[[_P, Sequence[Task[_P]]], None]
+    most: int = _BATCH_CALLS
 
 
 class Worker(Generic[_P]):
@@ -180,7 +181,7 @@ class Worker(Generic[_P]):
         while isinstance(item, Call):
             calls.append(item)
             size += item.size
-            if len(calls) >= _BATCH_CALLS or size >= _BATCH_BYTES:
+            if len(calls) >= self.kind.most or size >= _BATCH_BYTES:
                 return calls, None
             try:
                 item = self._queue.get_nowait()

@@ -1,0 +1,114 @@
+"""The indexes of a file store: pointers by id, and marks by status and workflow.
+
+Both are written before the commit that they are about, so one may be about a commit that never came. Therefore each is
+a hint: what it says holds where the run has that commit in its chain. A missing hint is a missing answer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from rehydrate.errors import CheckpointCorruptError
+from rehydrate.model.checkpoint import Commit
+
+from .file_disk import make_folder, names_in, put_in_place, read_whole, sync_folder, write_new
+from .file_format import FILE_FORMAT, PointerLine, opened_line, sealed_line
+from .file_place import FilePlace
+from .file_runs import run_folder
+
+
+def find(place: FilePlace, kind: str, *names: str) -> PointerLine | None:
+    """Return the pointer under an id that holds, if any; `kind` is `checkpoints`, `requests` or `turns`."""
+    pointer = _read(place.pointer(kind, *names), names, f"the pointer to {names[-1]!r} in store {place.store}")
+    while pointer is not None and not _holds(place, pointer):
+        pointer = pointer.before
+    return pointer
+
+
+def point(place: FilePlace, kind: str, pointer: PointerLine) -> None:
+    """Write a pointer that lasts. The one that holds stays in it, for as long as its commit may not come."""
+    path = place.pointer(kind, *pointer.names)
+    before = find(place, kind, *pointer.names)
+    if before is not None:
+        pointer = msgspec.structs.replace(pointer, before=msgspec.structs.replace(before, before=None))
+    make_folder(path.parent)
+    _replace(place, path, pointer)
+
+
+def pointers_of(commit: Commit, token: str) -> list[tuple[str, PointerLine]]:
+    """Return the pointers to a commit, each with its kind."""
+    header = commit.header
+    to = partial(PointerLine, "pointer", FILE_FORMAT, run_id=header.run_id, seq=header.seq, token=token)
+    found = [("checkpoints", to(names=(header.checkpoint_id,)))]
+    found += [("requests", to(names=(row.request_id,), request=row)) for row in commit.requests]
+    turn = commit.turn
+    if turn is not None:
+        found.append(("turns", to(names=(turn.workflow, turn.key), turn=turn)))
+    return found
+
+
+def withdraw(place: FilePlace, kind: str, names: tuple[str, ...], token: str) -> None:
+    """Take back the pointer to a commit that did not come."""
+    path = place.pointer(kind, *names)
+    pointer = _read(path, names, f"the pointer to {names[-1]!r} in store {place.store}")
+    if pointer is None or pointer.token != token:
+        return
+    if pointer.before is None:
+        path.unlink()
+    else:
+        _replace(place, path, pointer.before)
+
+
+def remove(place: FilePlace, kind: str, names: tuple[str, ...], run_id: str) -> None:
+    """Remove the pointer under an id, unless it is another run's."""
+    path = place.pointer(kind, *names)
+    pointer = _read(path, names, f"the pointer to {names[-1]!r} in store {place.store}")
+    if pointer is not None and pointer.run_id == run_id:
+        path.unlink(missing_ok=True)
+
+
+def mark(place: FilePlace, kind: str, value: str, run: str) -> None:
+    """Note that the run in a folder of this name has a status or a workflow: `kind` is `statuses` or `workflows`."""
+    folder = place.marks(kind, value)
+    make_folder(folder)
+    descriptor = os.open(folder / run, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    os.close(descriptor)
+    sync_folder(folder)
+
+
+def unmark(place: FilePlace, kind: str, value: str, run: str) -> None:
+    """Take that back."""
+    (place.marks(kind, value) / run).unlink(missing_ok=True)
+
+
+def marked(place: FilePlace, kind: str, value: str) -> list[str]:
+    """Return the folders of runs that may have a status or a workflow."""
+    with contextlib.suppress(FileNotFoundError):
+        return names_in(place.marks(kind, value))
+    return []
+
+
+def _holds(place: FilePlace, pointer: PointerLine) -> bool:
+    run = run_folder(place.run_folder(pointer.run_id), pointer.run_id, place.store)
+    return run is not None and run.is_in_chain(pointer.seq, pointer.token)
+
+
+def _read(path: Path, names: tuple[str, ...], what: str) -> PointerLine | None:
+    data = read_whole(path)
+    if data is None:
+        return None
+    pointer = opened_line(data, PointerLine, what)
+    if pointer.names != names:
+        raise CheckpointCorruptError(what, "it is another one's")
+    return pointer
+
+
+def _replace(place: FilePlace, path: Path, pointer: PointerLine) -> None:
+    temporary = place.temporary(".pointer")
+    write_new(temporary, [sealed_line(pointer)])
+    put_in_place(temporary, path)
