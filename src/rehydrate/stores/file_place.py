@@ -65,7 +65,7 @@ class FilePlace:
 
     def marks(self, kind: str, value: str) -> Path:
         """Return the folder with a file for each run of a status or workflow: `kind` is `statuses` or `workflows`."""
-        return self.root / kind / escaped(value)
+        return self.root / kind / escaped(value.lower() if kind == "statuses" else value)
 
     def temporary(self, suffix: str, token: str = "") -> Path:
         """Return a path for something that is not in its place yet."""

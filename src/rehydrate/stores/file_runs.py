@@ -89,6 +89,9 @@ class RunFolder:
             raise CheckpointCorruptError(self.what(seq), "the table of its records is not in its chain")
         with self.commit(base) as commit:
             live = commit.live()
+            if base == seq:
+                # Not needed here; but whoever loads a checkpoint is told of all damage in its file.
+                commit.contents()
         for number, contents in reversed(written):
             live = after(live, number, contents)
         return live

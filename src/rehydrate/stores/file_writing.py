@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from rehydrate.errors import CheckpointCorruptError, CommitConflictError, RunBusyError, WrongCallError
-from rehydrate.model.checkpoint import Commit
+from rehydrate.model.checkpoint import Commit, Status
 
 from .file_commit import CommitFile, after, commit_bytes, commit_file, contents_of
 from .file_disk import make_folder, new_token, put_in_place, read_whole, sync_folder, write_new
@@ -155,7 +155,7 @@ def _start(place: FilePlace, commit: Commit, token: str, pieces: list[bytes], he
     for kind, pointer in pointers_of(commit, token):
         point(place, kind, pointer)
     mark(place, "workflows", header.workflow, target.name)
-    mark(place, "statuses", header.status.value, target.name)
+    mark(place, "statuses", header.status, target.name)
     put_in_place(folder, target)
 
 
@@ -168,14 +168,14 @@ def _go_on(place: FilePlace, run: RunFolder, commit: Commit, token: str, pieces:
     for kind, pointer in pointers_of(commit, token):
         point(place, kind, pointer)
     if header.status is not former:
-        mark(place, "statuses", header.status.value, name)
+        mark(place, "statuses", header.status, name)
     write_new(new_head, [head])
     path = run.path(header.seq)
     make_folder(path.parent)
     put_in_place(temporary, path)
     put_in_place(new_head, run.folder / HEAD)
     if header.status is not former:
-        unmark(place, "statuses", former.value, name)
+        unmark(place, "statuses", former, name)
 
 
 def _discard_run(place: FilePlace, folder: Path) -> None:
@@ -206,8 +206,11 @@ def _remove_hints(place: FilePlace, commit: CommitFile) -> None:
     folder = place.run_folder(header.run_id).name
     if run is None:
         unmark(place, "workflows", header.workflow, folder)
-    if run is None or run.line(run.head.seq).header.status is not header.status:
-        unmark(place, "statuses", header.status.value, folder)
+    # A process that died right after a commit has left the mark of the status before.
+    now = run.line(run.head.seq).header.status if run else None
+    for status in Status:
+        if status is not now:
+            unmark(place, "statuses", status, folder)
 
 
 def _take_back_head(place: FilePlace, path: Path) -> None:
