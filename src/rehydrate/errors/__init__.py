@@ -62,7 +62,14 @@ from .run import (
     StateConflictError,
     SubWorkflowTimeoutError,
 )
-from .store import CommitConflictError, EventsNotKeptError, SaveFailedError, StoreClosedError, StoreUnavailableError
+from .store import (
+    CommitConflictError,
+    EventsNotKeptError,
+    OfferConflictError,
+    SaveFailedError,
+    StoreClosedError,
+    StoreUnavailableError,
+)
 
 __all__ = [
     "AlreadyAnsweredError",
@@ -100,6 +107,7 @@ __all__ = [
     "NoHandlerError",
     "NoStoreError",
     "NotStorableError",
+    "OfferConflictError",
     "PendingRequestsError",
     "PolicyError",
     "PredicateError",

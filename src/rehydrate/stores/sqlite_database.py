@@ -104,7 +104,9 @@ class Database:
         """Return the first record number that is free, inside `writing`."""
         free = self._next_record
         if free is None:
-            free = self._next_record = (self.execute("SELECT max(id) FROM rehydrate_record").fetchone()[0] or 0) + 1
+            # Not the highest record: those of a forgotten checkpoint may be gone while its range of numbers stands.
+            row = self.execute("SELECT last FROM rehydrate_checkpoint ORDER BY no DESC LIMIT 1").fetchone()
+            free = self._next_record = (row[0] if row else 0) + 1
         return free
 
     def use_records(self, end: int) -> None:
