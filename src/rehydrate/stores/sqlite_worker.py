@@ -20,6 +20,7 @@ from typing import Final
 from rehydrate.errors import RehydrateError, StoreClosedError
 from rehydrate.ports.loops import future_of_thread
 
+from .calls import answer
 from .sqlite_batch import Task, Work, serve
 from .sqlite_database import Database
 
@@ -40,15 +41,6 @@ class Call(Task):
         self.size = size
         self.loop = asyncio.get_running_loop()
         self.future = future_of_thread(self.loop)
-
-    def settle(self) -> None:
-        """Give the answer, on the loop; a caller that was cancelled waits for none."""
-        if self.future.done():
-            return
-        if self.error is not None:
-            self.future.set_exception(self.error)
-        else:
-            self.future.set_result(self.result)
 
 
 class _Release:
@@ -155,10 +147,10 @@ class Worker:
             if calls:
                 with self._busy:
                     serve(self.database, calls)
-                _answer(calls)
+                answer(calls)
             if release is not None:
                 self._release_one()
-                _answer([release.call] if release.call else [])
+                answer([release.call] if release.call else [])
 
     def _next_batch(self) -> tuple[list[Call], _Release | None]:
         calls: list[Call] = []
@@ -194,7 +186,7 @@ class Worker:
                     calls.append(item)
                 elif item.call is not None:
                     calls.append(item.call)
-        _answer(calls)
+        answer(calls)
 
 
 def acquire(path: str) -> Worker:
@@ -228,21 +220,6 @@ def _forget(worker: Worker) -> None:
 
 def _nothing(database: Database) -> None:
     """Do nothing."""
-
-
-def _answer(calls: list[Call]) -> None:
-    # One wake-up per loop, however many calls; a loop that was closed has nobody waiting.
-    by_loop: dict[asyncio.AbstractEventLoop, list[Call]] = {}
-    for call in calls:
-        by_loop.setdefault(call.loop, []).append(call)
-    for loop, answered in by_loop.items():
-        with contextlib.suppress(RuntimeError):
-            loop.call_soon_threadsafe(_settle, answered)
-
-
-def _settle(calls: list[Call]) -> None:
-    for call in calls:
-        call.settle()
 
 
 #: Workers by path, those that new store objects join; and all that may have something open, also while they close.
