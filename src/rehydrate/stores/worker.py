@@ -22,6 +22,7 @@ from typing import Final, Generic, Protocol, TypeVar, cast
 from rehydrate.errors import RehydrateError, StoreClosedError
 from rehydrate.ports.loops import future_of_thread
 
+from .calls import answer
 from .tasks import Place, Task
 
 _P = TypeVar("_P", bound=Place)
@@ -43,15 +44,6 @@ class Call(Task[_P]):
         self.size = size
         self.loop = asyncio.get_running_loop()
         self.future = future_of_thread(self.loop)
-
-    def settle(self) -> None:
-        """Give the answer, on the loop; a caller that was cancelled waits for none."""
-        if self.future.done():
-            return
-        if self.error is not None:
-            self.future.set_exception(self.error)
-        else:
-            self.future.set_result(self.result)
 
 
 class _Release(Generic[_P]):
@@ -169,10 +161,10 @@ class Worker(Generic[_P]):
             if calls:
                 with self._busy:
                     self.kind.serve(self.place, calls)
-                _answer(calls)
+                answer(calls)
             if release is not None:
                 self._release_one()
-                _answer([release.call] if release.call else [])
+                answer([release.call] if release.call else [])
 
     def _next_batch(self) -> tuple[list[Call[_P]], _Release[_P] | None]:
         calls: list[Call[_P]] = []
@@ -208,7 +200,7 @@ class Worker(Generic[_P]):
                     calls.append(item)
                 elif item.call is not None:
                     calls.append(item.call)
-        _answer(calls)
+        answer(calls)
 
 
 class _AnyWorker(Protocol):
@@ -263,21 +255,6 @@ def _forget(worker: _AnyWorker) -> None:
 
 def _nothing(place: object) -> None:
     """Do nothing."""
-
-
-def _answer(calls: Sequence[Call[_P]]) -> None:
-    # One wake-up per loop, however many calls; a loop that was closed has nobody waiting.
-    by_loop: dict[asyncio.AbstractEventLoop, list[Call[_P]]] = {}
-    for call in calls:
-        by_loop.setdefault(call.loop, []).append(call)
-    for loop, answered in by_loop.items():
-        with contextlib.suppress(RuntimeError):
-            loop.call_soon_threadsafe(_settle, answered)
-
-
-def _settle(calls: Sequence[Call[_P]]) -> None:
-    for call in calls:
-        call.settle()
 
 
 #: Workers by path, those that new store objects join; and all that may have something open, also while they close.
