@@ -88,7 +88,7 @@ def test_latest_raises_where_a_commit_that_it_needs_is_lost(tmp_path: Path, seq:
     """The head does not load without a commit that its records are in, and never as an earlier checkpoint."""
     path = tmp_path / "runs"
     fill(path)
-    (path / f"runs/run/00000000/{seq:010d}.commit").unlink()
+    (path / f"runs/run/commits-1/00000000/{seq:010d}.commit").unlink()
     with pytest.raises(CheckpointCorruptError, match=f"checkpoint number {seq} of run 'run'"):
         use(path, lambda store: store.load(Latest("run")))
     with pytest.raises(CheckpointCorruptError, match=f"checkpoint number {seq} of run 'run'"):
@@ -142,7 +142,7 @@ def test_a_header_of_a_newer_format_says_so(tmp_path: Path) -> None:
     """A commit whose checkpoint is of a newer format is an error of its own."""
     path = tmp_path / "runs"
     fill(path)
-    commit = path / "runs/run/00000000/0000000002.commit"
+    commit = path / "runs/run/commits-1/00000000/commits-1/0000000002.commit"
     commit.write_bytes(sealed({"rehydrate": "commit", "format": 1, "header": {"format": 9}}))
     with pytest.raises(CheckpointFormatError, match="has format 9; this version reads up to 1"):
         use(path, lambda store: store.head("run"))
@@ -153,7 +153,7 @@ def test_a_damaged_run_is_not_deleted_by_halves(tmp_path: Path) -> None:
     path = tmp_path / "runs"
     fill(path)
     before = files(path)
-    commit = path / "runs/run/00000000/0000000001.commit"
+    commit = path / "runs/run/commits-1/00000000/commits-1/0000000001.commit"
     data = commit.read_bytes()
     commit.write_bytes(data[:-1])
     with pytest.raises(CheckpointCorruptError, match="checkpoint number 1 of run 'run'"):

@@ -40,9 +40,9 @@ def test_a_person_finds_a_run_by_its_name(tmp_path: Path) -> None:
         *["checkpoints/..."] * 3,
         "rehydrate-store.json",
         "requests/...",
-        "runs/inbox-7/00000000/0000000000.commit",
-        "runs/inbox-7/00000000/0000000001.commit",
-        "runs/inbox-7/00000000/0000000002.commit",
+        "runs/inbox-7/commits-1/00000000/commits-1/0000000000.commit",
+        "runs/inbox-7/commits-1/00000000/commits-1/0000000001.commit",
+        "runs/inbox-7/commits-1/00000000/commits-1/0000000002.commit",
         "runs/inbox-7/head.json",
         "statuses/idle/inbox-7",
         "turns/...",
@@ -54,7 +54,9 @@ def test_the_first_two_lines_of_a_commit_are_json(tmp_path: Path) -> None:
     """The first line has the header and the second what was written; the bytes of the records follow in that order."""
     path = tmp_path / "runs"
     fill(path)
-    first, second, rest = (path / "runs/run/00000000/0000000002.commit").read_bytes().split(b"\n", 2)
+    first, second, rest = (
+        (path / "runs/run/commits-1/00000000/commits-1/0000000002.commit").read_bytes().split(b"\n", 2)
+    )
     header = json.loads(first)["header"]
     assert (header["run_id"], header["seq"], header["status"]) == ("run", 2, "IDLE")
     assert [put[:2] for put in json.loads(second)["puts"]] == [["b", 8]]
@@ -104,7 +106,7 @@ def test_a_save_costs_what_changed() -> None:
     with quick_folder() as folder:
         path = folder / "runs"
         asyncio.run(main(path))
-        sizes = [(path / f"runs/run/00000000/{seq:010d}.commit").stat().st_size for seq in range(61)]
+        sizes = [(path / f"runs/run/commits-1/00000000/{seq:010d}.commit").stat().st_size for seq in range(61)]
     assert sizes[0] > 10_000_000
     assert max(sizes[1:]) < 1_000
 
@@ -248,7 +250,9 @@ def test_a_store_without_its_marker_is_damage(tmp_path: Path) -> None:
         use(tmp_path / "runs", lambda store: store.head("run"))
 
 
-@pytest.mark.parametrize("link", ["runs", "runs/run", "runs/run/head.json", "runs/run/00000000/0000000002.commit"])
+@pytest.mark.parametrize(
+    "link", ["runs", "runs/run", "runs/run/head.json", "runs/run/commits-1/00000000/commits-1/0000000002.commit"]
+)
 def test_a_symbolic_link_is_not_followed(tmp_path: Path, link: str) -> None:
     """A link in the place of a folder or file is refused, wherever it leads."""
     path, elsewhere = tmp_path / "store", tmp_path / "elsewhere"
@@ -443,7 +447,7 @@ def test_a_run_removed_by_hand_is_not_there(tmp_path: Path) -> None:
     fill(path)
     for file in files(path / "runs" / "run"):
         file.unlink()
-    (path / "runs/run/00000000").rmdir()
+    (path / "runs/run/commits-1/00000000").rmdir()
     (path / "runs/run").rmdir()
 
     async def look(store: FileCheckpointStorage) -> list[object]:

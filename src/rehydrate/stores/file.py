@@ -16,11 +16,12 @@ import msgspec
 
 from rehydrate.errors import CheckpointNotFoundError, StoreClosedError
 from rehydrate.model.checkpoint import (
+    Archive,
     CheckpointRef,
     Commit,
     Head,
     Header,
-    Latest,
+    Offer,
     RequestRow,
     Stored,
     StoredEvent,
@@ -28,17 +29,23 @@ from rehydrate.model.checkpoint import (
 )
 from rehydrate.ports import Clock, Inspection
 
+from .archives import check_archive
 from .arguments import (
     check_commit_arguments,
     check_event_page,
     check_filters,
     check_keys,
+    check_numbers,
+    check_offer,
     check_page,
     check_ref,
+    check_tag,
     check_texts,
     folder_text,
 )
 from .file_batch import serve
+from .file_history import forget_checkpoints, read_archive, read_tags, write_archive, write_tag
+from .file_inbox import read_offers, write_offer
 from .file_place import FilePlace
 from .file_reading import (
     read_checkpoint,
@@ -47,11 +54,13 @@ from .file_reading import (
     read_history,
     read_records,
     read_request,
+    read_requests,
     read_runs,
     read_turn,
 )
-from .file_writing import delete_run, renew_lease, write_commit
-from .inspection import inspection
+from .file_undo import delete_run
+from .file_writing import renew_lease, write_commit
+from .inspection import inspection, ref_text
 from .standing import WallClock
 from .worker import Kind, Worker, acquire
 
@@ -129,6 +138,16 @@ class FileCheckpointStorage:
         check_texts(workflow=workflow, key=key)
         return await self._read(lambda place: read_turn(place, workflow, key))
 
+    async def requests(
+        self, *, workflow: str | None = None, run_id: str | None = None, after: str | None = None, limit: int = 100
+    ) -> list[RequestRow]:
+        """Return open requests, ordered by id, from the one behind `after` on."""
+        check_page(limit)
+        check_filters(workflow, None, after, run_id)
+        return await self._read(
+            lambda place: read_requests(place, workflow=workflow, run_id=run_id, after=after, limit=limit)
+        )
+
     async def renew(self, run_id: str, owner: str, epoch: int, seconds: float) -> None:
         """Lengthen a lease. Raises `CommitConflictError` where owner or epoch are not the run's."""
         check_texts(run_id=run_id, owner=owner)
@@ -157,11 +176,48 @@ class FileCheckpointStorage:
         check_texts(run_id=run_id)
         return await self._read(lambda place: read_events(place, run_id, after, limit))
 
+    async def offer(self, offer: Offer) -> int:
+        """Put something into a run's inbox and return its number, the same one for the same key again."""
+        check_offer(offer)
+        return await self._write(lambda place: write_offer(place, offer))
+
+    async def offers(self, run_id: str, *, after: int = 0, limit: int = 100) -> list[Offer]:
+        """Return what is in a run's inbox, by number, from the one behind `after` on."""
+        check_event_page(after, limit)
+        check_texts(run_id=run_id)
+        return await self._read(lambda place: read_offers(place, run_id, after, limit))
+
+    async def tag(self, run_id: str, name: str, checkpoint_id: str | None) -> None:
+        """Give a checkpoint a name in its run, or take a name back. Raises `CheckpointNotFoundError`."""
+        check_tag(run_id, name, checkpoint_id)
+        await self._write(lambda place: write_tag(place, run_id, name, checkpoint_id))
+
+    async def tags(self, run_id: str) -> dict[str, str]:
+        """Return the names that checkpoints of a run have, with their ids."""
+        check_texts(run_id=run_id)
+        return await self._read(lambda place: read_tags(place, run_id))
+
+    async def forget(self, run_id: str, numbers: Sequence[int]) -> list[int]:
+        """Drop checkpoints and what no other one needs; the head and what has a name stay."""
+        check_texts(run_id=run_id)
+        asked = check_numbers(numbers)
+        return await self._write(lambda place: forget_checkpoints(place, run_id, asked))
+
+    async def archive(self, run_id: str) -> Archive | None:
+        """Return a whole run, or `None` for an unknown one."""
+        check_texts(run_id=run_id)
+        return await self._read(lambda place: read_archive(place, run_id))
+
+    async def adopt(self, archive: Archive) -> None:
+        """Write a whole run: all of it, or nothing. Raises `CommitConflictError` where it is there already."""
+        check_archive(archive)
+        await self._write(lambda place: write_archive(place, archive))
+
     async def inspect(self, ref: CheckpointRef) -> Inspection:
         """Return what a checkpoint says without its workflow. Raises `CheckpointNotFoundError`."""
         stored = await self.load(ref)
         if stored is None:
-            raise CheckpointNotFoundError(_text(ref))
+            raise CheckpointNotFoundError(ref_text(ref))
         return inspection(stored)
 
     async def delete(self, run_id: str) -> bool:
@@ -195,7 +251,3 @@ class FileCheckpointStorage:
             self._finalizer.atexit = False
             self._worker = worker
         return self._worker
-
-
-def _text(ref: CheckpointRef) -> str:
-    return ref.run_id if isinstance(ref, Latest) else ref

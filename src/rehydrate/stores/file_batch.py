@@ -12,7 +12,7 @@ from rehydrate.errors import RehydrateError
 
 from .file_disk import SyncError, translated
 from .file_place import FilePlace
-from .file_writing import take_back
+from .file_undo import take_back
 from .tasks import Task
 
 

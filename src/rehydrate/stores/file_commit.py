@@ -5,18 +5,16 @@ It is written once and never changed. It must not know where it lies.
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
 from rehydrate.codecs.checkpoints import record_digest
 from rehydrate.errors import CheckpointCorruptError
-from rehydrate.model.checkpoint import Commit, Header
+from rehydrate.model.checkpoint import Header, Put, RequestRow, StoredEvent, TurnRow
 
 from .file_disk import opened, read_range
 from .file_format import (
@@ -26,9 +24,10 @@ from .file_format import (
     EventPiece,
     LivePiece,
     LiveTable,
-    Number,
     Piece,
     checksum,
+    header_fields,
+    header_of,
     opened_line,
     record_check,
     sealed_line,
@@ -36,6 +35,55 @@ from .file_format import (
 
 #: Bytes that are read at first; nearly every first line is shorter.
 _AT_FIRST: Final = 4096
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a commit file is to hold: a checkpoint and what was written with it."""
+
+    header: Header
+    token: str
+    puts: Sequence[Put]
+    removes: Sequence[str]
+    requests: Sequence[RequestRow] = ()
+    turns: Sequence[TurnRow] = ()
+    events: Sequence[StoredEvent] = ()
+    taken: Sequence[int] = ()
+
+    def contents(self) -> Contents:
+        """Return the line that says what is in it."""
+        return Contents(
+            puts=tuple(
+                Piece(put.key, len(put.data), record_check(record_digest(put.key, put.data))) for put in self.puts
+            ),
+            removes=tuple(self.removes),
+            requests=tuple(self.requests),
+            turns=tuple(self.turns),
+            events=tuple(EventPiece(event.number, len(event.data), checksum(event.data)) for event in self.events),
+            taken=tuple(self.taken),
+        )
+
+    def pieces(
+        self, contents: Contents, previous: int | None, base: int, live: Mapping[str, LivePiece] | None
+    ) -> list[bytes]:
+        """Return the pieces of the file; with `live`, it has a table of what is live."""
+        second = sealed_line(contents)
+        data = [put.data for put in self.puts] + [event.data for event in self.events]
+        last = b"" if live is None else sealed_line(LiveTable(dict(live)))
+        header, created = header_fields(self.header)
+        first = CommitLine(
+            rehydrate="commit",
+            format=FILE_FORMAT,
+            token=self.token,
+            previous=previous,
+            base=base,
+            header=header,
+            contents=len(second),
+            data=sum(map(len, data)),
+            live=len(last),
+            created=created,
+        )
+        return [sealed_line(first), second, *data, last]
 
 
 class CommitFile:
@@ -50,16 +98,12 @@ class CommitFile:
             data = read_range(descriptor, 0, length)
         first, found, _ = data.partition(b"\n")
         self.line = opened_line(first + found, CommitLine, what)
+        self.header = header_of(self.line, what)
         self._contents_at = len(first) + 1
         self._data_at = self._contents_at + self.line.contents
         self._live_at = self._data_at + self.line.data
         if min(self.line.contents, self.line.data, self.line.live) < 0 or self._live_at + self.line.live != length:
             raise CheckpointCorruptError(what, "its file is longer or shorter than it says")
-
-    @property
-    def header(self) -> Header:
-        """Return the header of its checkpoint."""
-        return header_of(self.line)
 
     def contents(self) -> Contents:
         """Return what it wrote."""
@@ -79,16 +123,16 @@ class CommitFile:
             raise CheckpointCorruptError(self._what, f"record {key!r:.80} in it is not what was written")
         return data, digest
 
-    def events(self) -> list[bytes]:
+    def events(self) -> list[StoredEvent]:
         """Return the events that were kept with it."""
         contents = self.contents()
         start = sum(piece.size for piece in contents.puts)
-        events: list[bytes] = []
+        events: list[StoredEvent] = []
         for piece in contents.events:
             data = self._bytes(start, piece.size)
             if checksum(data) != piece.check:
                 raise CheckpointCorruptError(self._what, "an event in it is not what was written")
-            events.append(data)
+            events.append(StoredEvent(piece.number, data))
             start += piece.size
         return events
 
@@ -105,63 +149,18 @@ def commit_file(path: Path, what: str) -> Generator[CommitFile]:
         yield CommitFile(descriptor, what)
 
 
-def header_of(line: CommitLine) -> Header:
-    """Return the header that a first line holds."""
-    if line.created is None:
-        return line.header
-    return msgspec.structs.replace(line.header, created=float(line.created.text))
-
-
-def contents_of(commit: Commit) -> Contents:
-    """Return what a commit writes."""
-    return Contents(
-        puts=tuple(
-            Piece(put.key, len(put.data), record_check(record_digest(put.key, put.data))) for put in commit.puts
-        ),
-        removes=commit.removes,
-        requests=commit.requests,
-        turn=commit.turn,
-        events=tuple(EventPiece(len(event), checksum(event)) for event in commit.events),
-    )
-
-
-def after(live: Mapping[str, LivePiece], seq: int, contents: Contents) -> dict[str, LivePiece]:
-    """Return what is live once a commit has written this."""
-    table = dict(live)
+def advance(live: dict[str, LivePiece], seq: int, contents: Contents) -> None:
+    """Bring a table of what is live to where it is once a commit has written this."""
     for key in contents.removes:
-        table.pop(key, None)
+        live.pop(key, None)
+    live.update(pieces_of(seq, contents.puts))
+
+
+def pieces_of(seq: int, puts: Iterable[Piece]) -> list[tuple[str, LivePiece]]:
+    """Return where the records are that a commit wrote, by key."""
+    found: list[tuple[str, LivePiece]] = []
     start = 0
-    for piece in contents.puts:
-        table[piece.key] = LivePiece(seq, start, piece.size, piece.check)
+    for piece in puts:
+        found.append((piece.key, LivePiece(seq, start, piece.size, piece.check)))
         start += piece.size
-    return table
-
-
-def commit_bytes(
-    commit: Commit,
-    contents: Contents,
-    token: str,
-    previous: int | None,
-    base: int,
-    live: Mapping[str, LivePiece] | None,
-) -> list[bytes]:
-    """Return the pieces of a commit file; `live`, where its commit has a table of what is live."""
-    header, created = commit.header, None
-    if not math.isfinite(header.created):
-        header, created = msgspec.structs.replace(header, created=0.0), Number(str(header.created))
-    second = sealed_line(contents)
-    data = [put.data for put in commit.puts] + list(commit.events)
-    last = b"" if live is None else sealed_line(LiveTable(dict(live)))
-    first = CommitLine(
-        rehydrate="commit",
-        format=FILE_FORMAT,
-        token=token,
-        previous=previous,
-        base=base,
-        header=header,
-        contents=len(second),
-        data=sum(map(len, data)),
-        live=len(last),
-        created=created,
-    )
-    return [sealed_line(first), second, *data, last]
+    return found

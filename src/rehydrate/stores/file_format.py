@@ -13,7 +13,7 @@ from typing import Final, Literal, TypeVar
 import msgspec
 
 from rehydrate.errors import CheckpointCorruptError, CheckpointFormatError
-from rehydrate.model.checkpoint import FORMAT, Header, RequestRow, TurnRow
+from rehydrate.model.checkpoint import FORMAT, Header, Offer, RequestRow, TurnRow
 
 from .standing import Standing
 
@@ -43,11 +43,13 @@ class Number(msgspec.Struct, frozen=True, gc=False, array_like=True):
 class HeadLine(msgspec.Struct, frozen=True, gc=False):
     """How a run stands, and which commit is its head; `lease_end` is in seconds since the epoch.
 
-    `since` counts the entries of commits since the newest one with a table of what is live.
+    `commits` names the folder that its commits are in. `since` counts the entries of commits since the newest one with
+    a table of what is live.
     """
 
     rehydrate: Literal["head"]
     format: int
+    commits: str
     run_id: str
     workflow: str
     checkpoint_id: str
@@ -92,7 +94,7 @@ class CommitLine(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """The first line of a commit: its checkpoint, and the lengths of what follows in the file.
 
     `previous` is the number of the commit before it, `base` that of the newest one, up to itself, with a table of what
-    is live. `created` is the header's where JSON cannot hold that.
+    is live. `header` has the fields of a `Header`, and `created` that field where JSON cannot hold it.
     """
 
     rehydrate: Literal["commit"]
@@ -100,7 +102,7 @@ class CommitLine(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     token: str
     previous: int | None
     base: int
-    header: Header
+    header: dict[str, object]
     contents: int
     data: int
     live: int = 0
@@ -116,20 +118,22 @@ class Piece(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
 
 class EventPiece(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """An event in a commit: its length and checksum."""
+    """An event in a commit: its number, length and checksum."""
 
+    number: int
     size: int
     check: str
 
 
-class Contents(msgspec.Struct, frozen=True, gc=False):
+class Contents(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """The second line of a commit: what it wrote, in the order in which the bytes follow, events last."""
 
     puts: tuple[Piece, ...]
     removes: tuple[str, ...]
-    requests: tuple[RequestRow, ...]
-    turn: TurnRow | None
-    events: tuple[EventPiece, ...]
+    requests: tuple[RequestRow, ...] = ()
+    turns: tuple[TurnRow, ...] = ()
+    events: tuple[EventPiece, ...] = ()
+    taken: tuple[int, ...] = ()
 
 
 class LivePiece(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -145,6 +149,25 @@ class LiveTable(msgspec.Struct, frozen=True, gc=False):
     """The last line of some commits: every record that is live."""
 
     live: dict[str, LivePiece]
+
+
+class OfferLine(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """Something in a run's inbox; taken where `offer` says so, or where the run has the commit `by` with `token`."""
+
+    rehydrate: Literal["offer"]
+    format: int
+    offer: Offer
+    by: int | None = None
+    token: str = ""
+
+
+class TagsLine(msgspec.Struct, frozen=True, gc=False):
+    """The names of a run's checkpoints, with their ids."""
+
+    rehydrate: Literal["tags"]
+    format: int
+    run_id: str
+    tags: dict[str, str]
 
 
 class _AnyLine(msgspec.Struct):
@@ -175,6 +198,25 @@ def opened_line(data: bytes, kind: type[_Line], what: str) -> _Line:
         return msgspec.json.decode(body, type=kind)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise CheckpointCorruptError(what, str(error)) from None
+
+
+def header_fields(header: Header) -> tuple[dict[str, object], Number | None]:
+    """Return a header as JSON can hold it, under the names of its fields, and its time where JSON cannot."""
+    fields: dict[str, object] = msgspec.structs.asdict(header)
+    if math.isfinite(header.created):
+        return fields, None
+    return {**fields, "created": 0.0}, Number(str(header.created))
+
+
+def header_of(line: CommitLine, what: str) -> Header:
+    """Return the header that a first line holds."""
+    try:
+        header = Header(**msgspec.structs.asdict(msgspec.convert(line.header, _HeaderObject)))
+    except msgspec.ValidationError as error:
+        raise CheckpointCorruptError(what, str(error)) from None
+    if line.created is None:
+        return header
+    return msgspec.structs.replace(header, created=float(line.created.text))
 
 
 def checksum(data: bytes) -> str:
@@ -214,4 +256,16 @@ def _check_format(body: bytes, what: str) -> None:
             raise CheckpointFormatError(what, found, FORMAT)
 
 
-_VERSIONED: Final[frozenset[type[msgspec.Struct]]] = frozenset({MarkerLine, HeadLine, PointerLine, CommitLine})
+_VERSIONED: Final[frozenset[type[msgspec.Struct]]] = frozenset(
+    {MarkerLine, HeadLine, PointerLine, CommitLine, OfferLine, TagsLine}
+)
+#: A header under the names of its fields; the store's own form is a list of them.
+_HeaderObject: Final = msgspec.defstruct(
+    "_HeaderObject",
+    [
+        (field.name, field.type) if field.default is msgspec.NODEFAULT else (field.name, field.type, field.default)
+        for field in msgspec.structs.fields(Header)
+    ],
+    kw_only=True,
+    forbid_unknown_fields=True,
+)

@@ -19,6 +19,9 @@ _LONGEST: Final = 200
 _CUT: Final = "%%"
 _NAME: Final = re.compile(r"(?:[a-z0-9._-]|%[0-9a-f]{2})*%?")
 _COMMIT: Final = re.compile(r"([0-9]{10,})\.commit")
+_HASH: Final = re.compile(r"[0-9a-f]{40}")
+_OFFER: Final = re.compile(r"([0-9]{10,})-([0-9a-f]{16})\.json")
+_COMMITS: Final = re.compile(r"commits-[1-9][0-9]*")
 _FOLDER: Final = re.compile(r"[0-9]{8,}")
 
 
@@ -50,13 +53,27 @@ def unescaped(name: str) -> str | None:
 
 def hashed(*texts: str) -> tuple[str, str]:
     """Return the folder and the name of a file by the hash of texts, for what is only looked up."""
-    whole = "".join(f"{len(text)}:{text}" for text in texts)
-    name = _hash(whole)
-    return name[:2], f"{name[2:]}.json"
+    return _by_hash(_hash(texts[0] if len(texts) == 1 else "".join(f"{len(text)}:{text}" for text in texts)))
+
+
+def hashed_name(name: str) -> tuple[str, str] | None:
+    """Return what `hashed` gives for the one text that became a name which has only its beginning."""
+    _, found, digest = name.rpartition(_CUT)
+    return _by_hash(digest) if found and _HASH.fullmatch(digest) else None
+
+
+def commits_name(number: int) -> str:
+    """Return the folder, inside a run's, of all its commits: a new one each time that some are forgotten."""
+    return f"commits-{number}"
+
+
+def is_commits(name: str) -> bool:
+    """Say whether a folder inside a run's can be the one of its commits."""
+    return _COMMITS.fullmatch(name) is not None
 
 
 def commit_folder(seq: int) -> str:
-    """Return the folder, inside a run's, of the commit with this number."""
+    """Return the folder, inside that, of the commit with this number."""
     return f"{seq // _SHARD:08d}"
 
 
@@ -74,6 +91,27 @@ def commit_number(name: str) -> int | None:
 def is_commit_folder(name: str) -> bool:
     """Say whether a folder inside a run's has commits in it."""
     return _FOLDER.fullmatch(name) is not None
+
+
+def offer_name(number: int, key: str) -> str:
+    """Return the name of the file of an offer."""
+    return f"{number:010d}-{_hash(key)[:16]}.json"
+
+
+def offer_number(name: str) -> int:
+    """Return the number of the offer in a file; 0 for another file."""
+    match = _OFFER.fullmatch(name)
+    return int(match[1]) if match else 0
+
+
+def offered_key(name: str, key: str) -> bool:
+    """Say whether the offer in a file may have this key."""
+    match = _OFFER.fullmatch(name)
+    return match is not None and match[2] == _hash(key)[:16]
+
+
+def _by_hash(digest: str) -> tuple[str, str]:
+    return digest[:2], f"{digest[2:]}.json"
 
 
 def _in_bytes(char: str) -> str:

@@ -34,7 +34,7 @@ MARKER: Final = "rehydrate-store.json"
 _LOCKS: Final = "locks"
 _TEMPORARY: Final = "tmp"
 #: What a store has in its folder; the marker is made last.
-_FOLDERS: Final = (_TEMPORARY, "runs", "checkpoints", "requests", "turns", "workflows", "statuses")
+_FOLDERS: Final = (_TEMPORARY, "runs", "checkpoints", "requests", "turns", "workflows", "statuses", "open")
 #: How many files of others are named.
 _NAMED: Final = 3
 
@@ -64,7 +64,12 @@ class FilePlace:
         return self.root.joinpath(kind, *hashed(*names))
 
     def marks(self, kind: str, value: str) -> Path:
-        """Return the folder with a file for each run of a status or workflow: `kind` is `statuses` or `workflows`."""
+        """Return the folder with an empty file for each name that is noted under a value.
+
+        `kind` is `statuses` or `workflows`, or `open`, whose values are names of runs' folders.
+        """
+        if kind == "open":
+            return self.root / kind / value
         return self.root / kind / escaped(value.lower() if kind == "statuses" else value)
 
     def temporary(self, suffix: str, token: str = "") -> Path:

@@ -13,12 +13,21 @@ from typing import Final, TypeVar
 
 from rehydrate.codecs.checkpoints import check_digests
 from rehydrate.errors import CheckpointCorruptError
-from rehydrate.model.checkpoint import CheckpointRef, Head, Header, Latest, RequestRow, Stored, StoredEvent, TurnRow
+from rehydrate.model.checkpoint import (
+    At,
+    CheckpointRef,
+    Head,
+    Header,
+    Latest,
+    RequestRow,
+    Stored,
+    StoredEvent,
+    TurnRow,
+)
 
-from .file_commit import header_of
 from .file_disk import names_in
-from .file_format import HeadLine
-from .file_index import find, marked
+from .file_format import HeadLine, PointerLine
+from .file_index import find, marked, marked_request, values
 from .file_names import unescaped
 from .file_place import FilePlace
 from .file_runs import RunFolder, read_run, run_folder
@@ -42,24 +51,19 @@ def is_alive(place: FilePlace, standing: Standing, now: float) -> bool:
 
 def read_head(place: FilePlace, run_id: str, now: Callable[[], float]) -> Head | None:
     """Return the run's head, or `None`."""
-    return _steadily(place, run_id, lambda run: _head(place, run, now()))
+    return steadily(place, run_id, lambda run: _head(place, run, now()))
 
 
 def read_checkpoint(place: FilePlace, ref: CheckpointRef, now: Callable[[], float]) -> Stored | None:
     """Return a checkpoint with its records, checked against its header's sum, or `None`."""
     if isinstance(ref, Latest):
-        return _steadily(place, ref.run_id, lambda run: _stored(place, run, run.head.seq, now))
+        return steadily(place, ref.run_id, lambda run: _stored(place, run, run.head.seq, now))
+    if isinstance(ref, At):
+        return steadily(place, ref.run_id, lambda run: _stored_at(place, run, ref.at, now))
     pointer = _tried(lambda: find(place, "checkpoints", ref))
     if pointer is None:
         return None
-
-    def read(run: RunFolder) -> Stored | None:
-        return _stored(place, run, pointer.seq, now) if run.is_in_chain(pointer.seq, pointer.token) else None
-
-    stored = _steadily(place, pointer.run_id, read)
-    if stored is not None and stored.header.checkpoint_id != ref:
-        raise CheckpointCorruptError(f"checkpoint {ref!r} in store {place.store}", "its header is another one's")
-    return stored
+    return steadily(place, pointer.run_id, lambda run: _stored_under(place, run, pointer, now))
 
 
 def read_records(place: FilePlace, run_id: str, keys: Sequence[str]) -> dict[str, bytes]:
@@ -69,7 +73,7 @@ def read_records(place: FilePlace, run_id: str, keys: Sequence[str]) -> dict[str
         live = run.live_at(run.head.seq)
         return run.records({key: live[key] for key in keys if key in live})[0]
 
-    return _steadily(place, run_id, read) or {}
+    return steadily(place, run_id, read) or {}
 
 
 def read_request(place: FilePlace, request_id: str) -> RequestRow | None:
@@ -84,6 +88,29 @@ def read_turn(place: FilePlace, workflow: str, key: str) -> TurnRow | None:
     return pointer.turn if pointer else None
 
 
+def read_requests(
+    place: FilePlace, *, workflow: str | None, run_id: str | None, after: str | None, limit: int
+) -> list[RequestRow]:
+    """Return open requests behind `after`, ordered by id."""
+    if run_id is not None:
+        runs = [place.run_folder(run_id).name]
+    elif workflow is not None:
+        runs = marked(place, "workflows", workflow)
+    else:
+        runs = values(place, "open")
+    found: list[RequestRow] = []
+    for request_id, run in _open_requests(place, runs, after):
+        row = read_request(place, request_id)
+        if row is None or row.state != "open" or place.run_folder(row.run_id).name != run:
+            continue
+        if workflow is not None and _tried(lambda run=run: _workflow_of(place, run)) != workflow:
+            continue
+        found.append(row)
+        if len(found) == limit:
+            break
+    return found
+
+
 def read_history(place: FilePlace, run_id: str, before: int | None, limit: int) -> list[Header]:
     """Return headers of a run, newest first, below `before`."""
 
@@ -91,9 +118,9 @@ def read_history(place: FilePlace, run_id: str, before: int | None, limit: int) 
         first = _first_below(run, before)
         if first is None:
             return []
-        return [header_of(line) for line, _ in zip(run.back_from(first), range(limit), strict=False)]
+        return [link.header for link, _ in zip(run.back_from(first), range(limit), strict=False)]
 
-    return _steadily(place, run_id, read) or []
+    return steadily(place, run_id, read) or []
 
 
 def read_events(place: FilePlace, run_id: str, after: int, limit: int) -> list[StoredEvent]:
@@ -101,16 +128,14 @@ def read_events(place: FilePlace, run_id: str, after: int, limit: int) -> list[S
 
     def read(run: RunFolder) -> list[StoredEvent]:
         events: list[StoredEvent] = []
-        for seq in _in_chain(run, _last_without(run, after)):
+        for seq in in_chain(run, _last_without(run, after)):
             with run.commit(seq) as commit:
-                data = commit.events()
-                first = commit.line.header.events - len(data) + 1
-            events += [StoredEvent(number, event) for number, event in enumerate(data, first) if number > after]
+                events += [event for event in commit.events() if event.number > after]
             if len(events) >= limit:
                 break
         return events[:limit]
 
-    return _steadily(place, run_id, read) or []
+    return steadily(place, run_id, read) or []
 
 
 def read_runs(
@@ -134,7 +159,7 @@ def read_runs(
     return found
 
 
-def _steadily(place: FilePlace, run_id: str, read: Callable[[RunFolder], _T]) -> _T | None:
+def steadily(place: FilePlace, run_id: str, read: Callable[[RunFolder], _T]) -> _T | None:
     """Return what `read` makes of a run, again where the run's files went away under it; `None` where it has none."""
     for _ in range(_TRIES):
         run = find_run(place, run_id)
@@ -157,27 +182,62 @@ def _tried(read: Callable[[], _T]) -> _T:
 
 
 def _same_head(run: RunFolder, now: RunFolder | None) -> bool:
-    return now is not None and (now.head.seq, now.head.token) == (run.head.seq, run.head.token)
+    return now is not None and (now.head.commits, now.head.token) == (run.head.commits, run.head.token)
 
 
 def _head(place: FilePlace, run: RunFolder, now: float) -> Head:
-    line, head = run.line(run.head.seq), run.head
-    if (line.token, line.header.checkpoint_id) != (head.token, head.checkpoint_id):
+    link, head = run.link(run.head.seq), run.head
+    if (link.token, link.header.checkpoint_id) != (head.token, head.checkpoint_id):
         raise CheckpointCorruptError(f"run {head.run_id!r} in store {place.store}", "its head is another's")
-    return Head(header_of(line), head.owner, head.epoch, is_alive(place, head.standing(), now))
+    return Head(link.header, head.owner, head.epoch, is_alive(place, head.standing(), now))
 
 
 def _stored(place: FilePlace, run: RunFolder, seq: int, now: Callable[[], float]) -> Stored:
     head = _head(place, run, now())
-    header = head.header if seq == head.header.seq else header_of(run.line(seq))
+    header = head.header if seq == head.header.seq else run.link(seq).header
     records, digests = run.records(run.live_at(seq))
     check_digests(header, digests)
     return Stored(header=header, records=records, digests=digests, head=head)
 
 
+def _stored_at(place: FilePlace, run: RunFolder, at: int | str, now: Callable[[], float]) -> Stored | None:
+    if isinstance(at, int):
+        return _stored(place, run, at, now) if run.has(at) else None
+    checkpoint_id = run.tags().get(at)
+    if checkpoint_id is None:
+        return None
+    pointer = find(place, "checkpoints", checkpoint_id)
+    stored = _stored_under(place, run, pointer, now) if pointer and pointer.run_id == run.head.run_id else None
+    if stored is None:
+        raise CheckpointCorruptError(f"checkpoint {checkpoint_id!r} in store {place.store}", "it has a name only")
+    return stored
+
+
+def _stored_under(place: FilePlace, run: RunFolder, pointer: PointerLine, now: Callable[[], float]) -> Stored | None:
+    if not run.is_in_chain(pointer.seq, pointer.token):
+        return None
+    stored, ref = _stored(place, run, pointer.seq, now), pointer.names[0]
+    if stored.header.checkpoint_id != ref:
+        raise CheckpointCorruptError(f"checkpoint {ref!r} in store {place.store}", "its header is another one's")
+    return stored
+
+
 def _header_in(place: FilePlace, name: str) -> Header | None:
     run = read_run(place.root / "runs" / name, place.store)
-    return header_of(run.line(run.head.seq)) if run else None
+    return run.link(run.head.seq).header if run else None
+
+
+def _open_requests(place: FilePlace, runs: list[str], after: str | None) -> Iterator[tuple[str, str]]:
+    """Give requests behind an id that may be open, in the order of ids, each with its run's folder."""
+    found: list[tuple[str, str]] = []
+    for run in runs:
+        for name in marked(place, "open", run):
+            request_id = marked_request(place, name)
+            if request_id is not None and (after is None or request_id > after):
+                found.append((request_id, run))
+    heapq.heapify(found)
+    while found:
+        yield heapq.heappop(found)
 
 
 def _by_run_id(place: FilePlace, names: list[str], after: str | None) -> Iterator[tuple[str, str]]:
@@ -195,6 +255,11 @@ def _by_run_id(place: FilePlace, names: list[str], after: str | None) -> Iterato
         yield heapq.heappop(found)
 
 
+def _workflow_of(place: FilePlace, name: str) -> str | None:
+    head = _head_in(place, name)
+    return head.workflow if head else None
+
+
 def _head_in(place: FilePlace, name: str) -> HeadLine | None:
     run = read_run(place.root / "runs" / name, place.store)
     return run.head if run else None
@@ -204,17 +269,17 @@ def _first_below(run: RunFolder, before: int | None) -> int | None:
     """Return the number of the newest checkpoint of a run below one."""
     if before is None or before > run.head.seq:
         return run.head.seq
-    return run.line(next(run.numbers(before - 1), run.head.seq)).previous
+    return run.link(next(run.numbers(before - 1), run.head.seq)).previous
 
 
 def _last_without(run: RunFolder, after: int) -> int:
     """Return the number of the last commit that tells no event above `after`; those behind it do."""
-    if run.line(run.head.seq).header.events <= after:
+    if run.link(run.head.seq).header.events <= after:
         return run.head.seq
     firsts = [(folder, numbers[0]) for folder in run.folders() if (numbers := run.numbers_in(folder))]
 
     def events(seq: int) -> int:
-        return run.line(seq).header.events if seq <= run.head.seq else after + 1
+        return run.link(seq).header.events if seq <= run.head.seq else after + 1
 
     place = bisect_right(firsts, after, key=lambda first: events(first[1])) - 1
     if place < 0:
@@ -223,15 +288,15 @@ def _last_without(run: RunFolder, after: int) -> int:
     return numbers[bisect_right(numbers, after, key=events) - 1]
 
 
-def _in_chain(run: RunFolder, above: int) -> Iterator[int]:
+def in_chain(run: RunFolder, above: int) -> Iterator[int]:
     """Give the numbers of commits above one, in order: each is what the next one names as the one before it."""
     seqs = [*run.numbers(above)]
     if not seqs or seqs[-1] != run.head.seq:
         seqs = [*seqs, run.head.seq] if run.head.seq > above else []
-    last, lines = above, map(run.line, seqs)
-    current = next(lines, None)
+    last, links = above, map(run.link, seqs)
+    current = next(links, None)
     while current is not None:
-        later = next(lines, None)
+        later = next(links, None)
         if later is None or later.previous == current.header.seq:
             if current.previous is not None and current.previous > last:
                 raise CheckpointCorruptError(run.what(current.previous), "it is not there")

@@ -9,16 +9,28 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from rehydrate.errors import CheckpointCorruptError
+from rehydrate.model.checkpoint import Header
 
-from .file_commit import CommitFile, after, commit_file
+from .file_commit import CommitFile, advance, commit_file
 from .file_disk import check_is_folder, names_in, read_whole
-from .file_format import CommitLine, Contents, HeadLine, LivePiece, opened_line
-from .file_names import commit_folder, commit_name, commit_number, is_commit_folder
+from .file_format import Contents, HeadLine, LivePiece, TagsLine, opened_line
+from .file_names import commit_folder, commit_name, commit_number, is_commit_folder, is_commits
 
 HEAD: Final = "head.json"
+TAGS: Final = "tags.json"
+INBOX: Final = "inbox"
+
+
+class Link(NamedTuple):
+    """What the first line of a commit says, apart from lengths."""
+
+    header: Header
+    token: str
+    previous: int | None
+    base: int
 
 
 class RunFolder:
@@ -35,7 +47,7 @@ class RunFolder:
         what = self.what(seq)
         try:
             with commit_file(self.path(seq), what) as commit:
-                header = commit.line.header
+                header = commit.header
                 if header.run_id != self.head.run_id or header.seq != seq:
                     raise CheckpointCorruptError(what, "its header is another one's")
                 yield commit
@@ -48,38 +60,48 @@ class RunFolder:
 
     def path(self, seq: int) -> Path:
         """Return the file of a commit."""
-        return self.folder / commit_folder(seq) / commit_name(seq)
+        return self.commits / commit_folder(seq) / commit_name(seq)
 
-    def line(self, seq: int) -> CommitLine:
-        """Return the first line of a commit."""
+    @property
+    def commits(self) -> Path:
+        """Return the folder that its commits are in."""
+        return self.folder / self.head.commits
+
+    def link(self, seq: int) -> Link:
+        """Return what the first line of a commit says."""
         with self.commit(seq) as commit:
-            return commit.line
+            return Link(commit.header, commit.line.token, commit.line.previous, commit.line.base)
+
+    def has(self, seq: int) -> bool:
+        """Say whether the run has a checkpoint of this number."""
+        if not 0 <= seq <= self.head.seq:
+            return False
+        return seq == self.head.seq or self.link(next(self.numbers(seq), self.head.seq)).previous == seq
 
     def is_in_chain(self, seq: int, token: str) -> bool:
         """Say whether a commit that was about to be written is one of the run."""
         if seq > self.head.seq:
             return False
         if self.path(seq).exists():
-            return self.line(seq).token == token
-        later = next(self.numbers(seq), None)
-        if later is not None and self.line(later).previous == seq:
+            return self.link(seq).token == token
+        if self.has(seq):
             raise CheckpointCorruptError(self.what(seq), "it is not there")
         return False
 
-    def back_from(self, seq: int) -> Iterator[CommitLine]:
-        """Give the first lines of commits along the chain, newest first."""
+    def back_from(self, seq: int) -> Iterator[Link]:
+        """Give what the first lines of commits say along the chain, newest first."""
         at: int | None = seq
         while at is not None:
-            line = self.line(at)
-            yield line
-            if line.previous is not None and line.previous >= at:
+            link = self.link(at)
+            yield link
+            if link.previous is not None and link.previous >= at:
                 raise CheckpointCorruptError(self.what(at), "the one before it has no lower number")
-            at = line.previous
+            at = link.previous
 
     def live_at(self, seq: int) -> dict[str, LivePiece]:
         """Return where the records are that are live at a commit."""
         written: list[tuple[int, Contents]] = []
-        base = self.line(seq).base
+        base = self.link(seq).base
         at: int | None = seq
         while at is not None and at > base:
             with self.commit(at) as commit:
@@ -93,7 +115,7 @@ class RunFolder:
                 # Not needed here; but whoever loads a checkpoint is told of all damage in its file.
                 commit.contents()
         for number, contents in reversed(written):
-            live = after(live, number, contents)
+            advance(live, number, contents)
         return live
 
     def records(self, live: dict[str, LivePiece]) -> tuple[dict[str, bytes], dict[str, int]]:
@@ -109,6 +131,17 @@ class RunFolder:
         names = sorted(found)
         return {key: found[key][0] for key in names}, {key: found[key][1] for key in names}
 
+    def tags(self) -> dict[str, str]:
+        """Return the names of its checkpoints, with their ids, ordered by name."""
+        data = read_whole(self.folder / TAGS)
+        if data is None:
+            return {}
+        what = f"the names of checkpoints of run {self.head.run_id!r} in store {self._store}"
+        line = opened_line(data, TagsLine, what)
+        if line.run_id != self.head.run_id:
+            raise CheckpointCorruptError(what, "they are another run's")
+        return dict(sorted(line.tags.items()))
+
     def numbers(self, above: int) -> Iterator[int]:
         """Give the numbers of files of commits above one, in order, up to the head's; see the module."""
         for folder in self.folders():
@@ -120,11 +153,11 @@ class RunFolder:
 
     def folders(self) -> list[str]:
         """Return the folders that commits are in, in the order of their numbers."""
-        return sorted(filter(is_commit_folder, names_in(self.folder)), key=int)
+        return sorted(filter(is_commit_folder, names_in(self.commits)), key=int)
 
     def numbers_in(self, folder: str) -> list[int]:
         """Return the numbers of the files of commits in one of these folders, in order."""
-        numbers = map(commit_number, names_in(self.folder / folder))
+        numbers = map(commit_number, names_in(self.commits / folder))
         return sorted(number for number in numbers if number is not None)
 
 
@@ -148,4 +181,7 @@ def read_run(folder: Path, store: str) -> RunFolder | None:
         if not check_is_folder(folder):
             return None  # deleted between the two looks
         raise CheckpointCorruptError(what, f"it has no {HEAD}")
-    return RunFolder(folder, opened_line(data, HeadLine, what), store)
+    head = opened_line(data, HeadLine, what)
+    if not is_commits(head.commits):
+        raise CheckpointCorruptError(what, "it names no folder of commits")
+    return RunFolder(folder, head, store)
