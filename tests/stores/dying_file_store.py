@@ -15,11 +15,13 @@ from pathlib import Path
 
 import msgspec
 
-from rehydrate.model.checkpoint import Latest, RequestRow, Status
+from rehydrate.model.checkpoint import Latest, Offer, RequestRow, Status
 from rehydrate.stores.file import FileCheckpointStorage
 from rehydrate.testing.store_contract import CommitMaker, ManualClock
 
 Act = Callable[[FileCheckpointStorage], Awaitable[object]]
+#: The ways to use the store, by name.
+ACTS: dict[str, Act] = {}
 CALLS = ("open", "write", "fsync", "replace", "mkdir", "unlink", "rmdir")
 DIED, NOT_REACHED = 9, 0
 
@@ -31,14 +33,20 @@ def begun(run_id: str = "run", tag: str = "") -> CommitMaker:
 def stand(maker: CommitMaker) -> CommitMaker:
     """Bring a maker to where `prepare` leaves the run."""
     maker.claim({"a": b"1", "b": b"1"})
-    maker.step(requests=[RequestRow("q", "run", "", "open")], turn=maker.turn("key"))
+    maker.step({"a": b"2"})
+    maker.step(requests=[RequestRow("q", "run", "", "open")], turn=maker.turn("key"), seconds=0)
     return maker
 
 
 async def prepare(store: FileCheckpointStorage) -> None:
     maker = begun()
     await store.commit(maker.claim({"a": b"1", "b": b"1"}))
-    await store.commit(maker.step(requests=[RequestRow("q", "run", "", "open")], turn=maker.turn("key")))
+    await store.commit(maker.step({"a": b"2"}))
+    rows = [RequestRow("q", "run", "", "open")]
+    await store.commit(maker.step(requests=rows, turn=maker.turn("key"), seconds=0))
+    await store.offer(Offer("run", "letter", b"come"))
+    await store.offer(Offer("run", "parcel", b"bring"))
+    await store.tag("run", "begun", "run:0")
 
 
 async def go_on(store: FileCheckpointStorage) -> None:
@@ -46,7 +54,8 @@ async def go_on(store: FileCheckpointStorage) -> None:
     answered = RequestRow("q", "run", "", "answered")
     asked = RequestRow("new", "run", "", "open")
     turn = maker.turn("key", status=Status.IDLE)
-    await store.commit(maker.step({"a": b"2"}, ["b"], status=Status.IDLE, requests=[answered, asked], turn=turn))
+    commit = maker.step({"a": b"2"}, ["b"], status=Status.IDLE, requests=[answered, asked], turn=turn, seconds=0)
+    await store.commit(msgspec.structs.replace(commit, taken=(1,)))
 
 
 async def start(store: FileCheckpointStorage) -> None:
@@ -60,6 +69,21 @@ async def end(store: FileCheckpointStorage) -> None:
     await store.delete("run")
 
 
+async def forget(store: FileCheckpointStorage) -> None:
+    await store.forget("run", [1])
+
+
+async def adopt(store: FileCheckpointStorage) -> None:
+    """Take in a copy of the run under another name and with other ids."""
+    archive = await store.archive("run")
+    header = msgspec.structs.replace(archive.commits[0].header, run_id="second", checkpoint_id="second:0")
+    commit = msgspec.structs.replace(archive.commits[0], header=header)
+    tags, offers = {"begun": "second:0"}, (msgspec.structs.replace(archive.offers[0], run_id="second"),)
+    requests = (RequestRow("q2", "second", "", "open"),)
+    copy = msgspec.structs.replace(archive, commits=(commit,), requests=requests, turns=(), tags=tags, offers=offers)
+    await store.adopt(copy)
+
+
 async def what_is_there(store: FileCheckpointStorage) -> dict[str, object]:
     """Return all that the store says, each answer by itself."""
     runs = [header.run_id for header in await store.runs()]
@@ -68,11 +92,13 @@ async def what_is_there(store: FileCheckpointStorage) -> dict[str, object]:
         head = await store.load(Latest(run_id))
         told[run_id] = (head.header.seq, head.records) if head else None
         told[f"numbers of {run_id}"] = [header.seq for header in await store.history(run_id)]
-        ids = [f"{run_id}:{seq}" for seq in range(3)]
+        told[f"beside {run_id}"] = (await store.tags(run_id), [offer.key for offer in await store.offers(run_id)])
+        ids = [f"{run_id}:{seq}" for seq in range(4)]
         told[f"found of {run_id}"] = [ref for ref in ids if await store.load(ref) is not None]
     for request_id in ("q", "new", "q2"):
         row = await store.find_request(request_id)
         told[request_id] = row.state if row else None
+    told["open"] = [row.request_id for row in await store.requests()]
     for key in ("key", "key2"):
         row = await store.find_turn("flow", key)
         told[key] = row.status.value if row else None
@@ -170,7 +196,7 @@ def check(root: Path, name: str, act: Act, every: int) -> None:
         assert answers(place, what_is_there) == found, f"{name}, call {number}: it changed afterwards"
         left = set(files(place))
         kept = set(files_after if found == after else files_before)
-        extra = {path for path in left - kept if not path.startswith(("locks/", "statuses/"))}
+        extra = {path for path in left - kept if not path.startswith(("locks/", "statuses/", "open/"))}
         assert not extra, f"{name}, call {number}: left {extra}"
         if found == before:
             in_child(lambda: use(place, act))
@@ -179,9 +205,11 @@ def check(root: Path, name: str, act: Act, every: int) -> None:
     os.write(1, f"{name} {tried} {seen[after]} {seen[before]}\n".encode())
 
 
+ACTS.update({"go on": go_on, "end": end, "start": start, "forget": forget, "adopt": adopt})
+
 if __name__ == "__main__":
     root = Path(sys.argv[1])
     in_child(lambda: use(root / "base", prepare))
-    for each_name, each in (("go on", go_on), ("end", end), ("start", start)):
+    for each_name, each in ACTS.items():
         check(root, each_name, each, int(sys.argv[2]))
         shutil.rmtree(root / "place", ignore_errors=True)

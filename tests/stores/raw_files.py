@@ -11,7 +11,7 @@ from typing import TypeVar
 import msgspec
 
 from rehydrate.errors import RehydrateError
-from rehydrate.model.checkpoint import Commit, Latest, RequestRow
+from rehydrate.model.checkpoint import At, Commit, Latest, Offer, RequestRow
 from rehydrate.stores.file import FileCheckpointStorage
 from rehydrate.testing.store_contract import CommitMaker, ManualClock
 
@@ -47,7 +47,7 @@ def told(commit: Commit, *events: bytes) -> Commit:
 
 
 def fill(path: Path, run_id: str = "run") -> CommitMaker:
-    """Store a run at rest: three checkpoints; records `a` and `b`; a request, a turn with a key, two events."""
+    """Store a run at rest: three checkpoints; records `a` and `b`; and one of all else."""
     maker = CommitMaker(run_id)
 
     async def main(store: FileCheckpointStorage) -> None:
@@ -55,6 +55,8 @@ def fill(path: Path, run_id: str = "run") -> CommitMaker:
         request = RequestRow(f"q-{run_id}", run_id, "child#1", "open")
         await store.commit(maker.step({"a": b"second a"}, requests=[request], turn=maker.turn(f"key-{run_id}")))
         await store.commit(told(maker.end({"b": b"second b"}), b"first", b"second"))
+        await store.tag(run_id, "begun", f"{run_id}:0")
+        await store.offer(Offer(run_id, "letter", b"come"))
 
     use(path, main)
     return maker
@@ -65,6 +67,7 @@ async def everything(store: FileCheckpointStorage) -> list[object]:
     calls = [store.load(ref) for ref in (Latest("run"), "run:0", "run:1", "run:2")]
     calls += [store.find_request("q-run"), store.find_turn("flow", "key-run"), store.read("run", ["a", "b"])]
     calls += [store.history("run"), store.events("run"), store.runs(), store.runs(workflow="flow"), store.head("run")]
+    calls += [store.load(At("run", "begun")), store.tags("run"), store.offers("run"), store.requests()]
     found: list[object] = []
     for call in calls:
         try:

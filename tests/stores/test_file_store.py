@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import hashlib
 import json
 import os
 import subprocess
@@ -38,12 +39,15 @@ def test_a_person_finds_a_run_by_its_name(tmp_path: Path) -> None:
     fill(path, "inbox-7")
     assert names(path) == [
         *["checkpoints/..."] * 3,
+        "open/inbox-7/q-inbox-7",
         "rehydrate-store.json",
         "requests/...",
-        "runs/inbox-7/commits-1/00000000/commits-1/0000000000.commit",
-        "runs/inbox-7/commits-1/00000000/commits-1/0000000001.commit",
-        "runs/inbox-7/commits-1/00000000/commits-1/0000000002.commit",
+        "runs/inbox-7/commits-1/00000000/0000000000.commit",
+        "runs/inbox-7/commits-1/00000000/0000000001.commit",
+        "runs/inbox-7/commits-1/00000000/0000000002.commit",
         "runs/inbox-7/head.json",
+        f"runs/inbox-7/inbox/0000000001-{hashlib.sha256(b'letter').hexdigest()[:16]}.json",
+        "runs/inbox-7/tags.json",
         "statuses/idle/inbox-7",
         "turns/...",
         "workflows/flow/inbox-7",
@@ -54,9 +58,7 @@ def test_the_first_two_lines_of_a_commit_are_json(tmp_path: Path) -> None:
     """The first line has the header and the second what was written; the bytes of the records follow in that order."""
     path = tmp_path / "runs"
     fill(path)
-    first, second, rest = (
-        (path / "runs/run/commits-1/00000000/commits-1/0000000002.commit").read_bytes().split(b"\n", 2)
-    )
+    first, second, rest = (path / "runs/run/commits-1/00000000/0000000002.commit").read_bytes().split(b"\n", 2)
     header = json.loads(first)["header"]
     assert (header["run_id"], header["seq"], header["status"]) == ("run", 2, "IDLE")
     assert [put[:2] for put in json.loads(second)["puts"]] == [["b", 8]]
@@ -161,7 +163,7 @@ def test_events_of_a_long_run_are_found_from_any_number() -> None:
         asyncio.run(main(folder / "runs"))
 
 
-@pytest.mark.parametrize("every", [7, pytest.param(1, marks=pytest.mark.proof)])
+@pytest.mark.parametrize("every", [9, pytest.param(1, marks=pytest.mark.proof)])
 def test_a_process_may_die_at_any_call_to_the_system(every: int) -> None:
     """A commit, a first commit and a delete are all or nothing, and the next write takes back what was begun."""
     with quick_folder() as folder:
@@ -171,7 +173,7 @@ def test_a_process_may_die_at_any_call_to_the_system(every: int) -> None:
     ended = {
         " ".join(line.split()[:-3]): [int(part) for part in line.split()[-3:]] for line in done.stdout.splitlines()
     }
-    assert set(ended) == {"go on", "end", "start"}
+    assert set(ended) == {"go on", "end", "start", "forget", "adopt"}
     for tried, there, not_there in ended.values():
         assert tried == there + not_there
         assert tried > 30 // every
@@ -251,7 +253,7 @@ def test_a_store_without_its_marker_is_damage(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "link", ["runs", "runs/run", "runs/run/head.json", "runs/run/commits-1/00000000/commits-1/0000000002.commit"]
+    "link", ["runs", "runs/run", "runs/run/head.json", "runs/run/commits-1/00000000/0000000002.commit"]
 )
 def test_a_symbolic_link_is_not_followed(tmp_path: Path, link: str) -> None:
     """A link in the place of a folder or file is refused, wherever it leads."""
@@ -430,15 +432,18 @@ def test_a_time_that_json_cannot_hold_comes_back(tmp_path: Path, created: float)
     assert use(path, lambda store: store.head("run")).owner == "owner"
 
 
-def test_a_mark_of_a_former_status_misleads_nobody(tmp_path: Path) -> None:
-    """A mark that a dead process left is looked through when runs are listed, and goes with the run."""
+def test_a_mark_that_was_left_misleads_nobody(tmp_path: Path) -> None:
+    """A mark that a dead process left is looked through when runs or requests are listed, and goes with the run."""
     path = tmp_path / "runs"
     fill(path)
     (path / "statuses" / "failed").mkdir()
     (path / "statuses" / "failed" / "run").touch()
+    (path / "open" / "run" / "never-asked").touch()
     assert use(path, lambda store: store.runs(status=Status.FAILED)) == []
+    assert [row.request_id for row in use(path, lambda store: store.requests())] == ["q-run"]
     assert use(path, lambda store: store.delete("run")) is True
     assert list((path / "statuses" / "failed").iterdir()) == []
+    assert list((path / "open").iterdir()) == []
 
 
 def test_a_run_removed_by_hand_is_not_there(tmp_path: Path) -> None:
@@ -447,8 +452,8 @@ def test_a_run_removed_by_hand_is_not_there(tmp_path: Path) -> None:
     fill(path)
     for file in files(path / "runs" / "run"):
         file.unlink()
-    (path / "runs/run/commits-1/00000000").rmdir()
-    (path / "runs/run").rmdir()
+    for folder in ("inbox", "commits-1/00000000", "commits-1", ""):
+        (path / "runs/run" / folder).rmdir()
 
     async def look(store: FileCheckpointStorage) -> list[object]:
         calls = (
@@ -477,3 +482,82 @@ def test_a_run_owned_by_a_living_process_is_not_deleted(tmp_path: Path) -> None:
             use(tmp_path / "runs", lambda store: store.delete("run"))
         other.kill()
     assert use(tmp_path / "runs", lambda store: store.delete("run")) is True
+
+
+def test_long_request_ids_are_listed_in_their_order(tmp_path: Path) -> None:
+    """Open requests whose ids are too long for a name are found and ordered like all others."""
+    path, maker = tmp_path / "runs", CommitMaker()
+    ids = ["b" * 300 + "2", "b" * 300 + "1", "a", "c", "b" * 299]
+    rows = [RequestRow(request_id, "run", "", "open") for request_id in ids]
+
+    async def main() -> None:
+        async with FileCheckpointStorage(path, clock=CLOCK) as store:
+            await store.commit(msgspec.structs.replace(maker.claim(), requests=tuple(rows)))
+            assert [row.request_id for row in await store.requests()] == sorted(ids)
+            assert [row.request_id for row in await store.requests(after="b" * 299, limit=2)] == sorted(ids)[2:4]
+            closed = [msgspec.structs.replace(row, state="answered") for row in rows]
+            await store.commit(maker.step(requests=closed))
+            assert await store.requests() == []
+
+    asyncio.run(main())
+    assert list((path / "open").iterdir()) == []
+
+
+def test_forgotten_checkpoints_leave_no_file_and_no_data(tmp_path: Path) -> None:
+    """What a run has forgotten is not on the disk any more, and what it still needs is there once."""
+    path, maker = tmp_path / "runs", CommitMaker()
+
+    async def main() -> None:
+        async with FileCheckpointStorage(path, clock=CLOCK) as store:
+            await store.commit(maker.claim({"k": b"secret of old" * 100, "big": b"x" * 100_000}))
+            await store.commit(maker.step({"k": b"secret of new" * 100}))
+            await store.commit(maker.step({"k": b"third"}))
+            assert await store.forget("run", [0, 1]) == [0, 1]
+            assert (await store.load(Latest("run"))).records == {"k": b"third", "big": b"x" * 100_000}
+
+    asyncio.run(main())
+    assert names(path) == [
+        "checkpoints/...",
+        "rehydrate-store.json",
+        "runs/run/commits-2/00000000/0000000002.commit",
+        "runs/run/head.json",
+        "statuses/running/run",
+        "workflows/flow/run",
+    ]
+    data = (path / "runs/run/commits-2/00000000/0000000002.commit").read_bytes()
+    assert b"secret" not in data
+    assert len(data) < 102_000
+
+
+def test_checkpoints_are_forgotten_in_a_long_run() -> None:
+    """Of three hundred checkpoints with requests, turns and events, those that stay are whole, and so are all rows."""
+    maker = CommitMaker()
+
+    async def main(path: Path) -> None:
+        async with FileCheckpointStorage(path, clock=CLOCK, keep_events=True) as store:
+            kept: dict[int, dict[str, bytes]] = {}
+            for step in range(300):
+                puts = {f"k{step % 7}": b"%d" % step}
+                row = RequestRow(f"q{step}", "run", "", "open" if step % 2 else "answered")
+                commit = maker.step(puts, [f"k{(step + 3) % 7}"], requests=[row]) if step else maker.claim(puts)
+                header = msgspec.structs.replace(commit.header, events=step + 1)
+                turn = maker.turn(f"key{step}", step)
+                await store.commit(msgspec.structs.replace(commit, header=header, events=(b"%d" % step,), turn=turn))
+                kept[step] = dict(maker.records)
+            asked = [seq for seq in range(300) if seq % 10]
+            assert await store.forget("run", asked) == [seq for seq in asked if seq != 299]
+            for seq in (*range(0, 300, 10), 299):
+                assert (await store.load(f"run:{seq}")).records == kept[seq]
+            assert [event.number for event in await store.events("run", limit=1000)] == list(range(1, 301))
+            assert len(await store.requests(limit=1000)) == 150
+            assert (await store.find_request("q13")).state == "open"
+            assert (await store.find_turn("flow", "key13")).number == 13
+            assert await store.load("run:13") is None
+            again = await store.archive("run")
+            await store.commit(maker.end())
+            await store.delete("run")
+            await store.adopt(again)
+            assert await store.archive("run") == again
+
+    with quick_folder() as folder:
+        asyncio.run(main(folder / "runs"))
