@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from rehydrate.runtime.result import WorkflowRunResult
     from rehydrate.runtime.runner import Runner, RunnerContext
     from rehydrate.runtime.stream import RunStream
+    from rehydrate.stores.file import FileCheckpointStorage
     from rehydrate.stores.memory import InMemoryCheckpointStorage
     from rehydrate.stores.sqlite import SqliteCheckpointStorage
     from rehydrate.wiring import checkpoint_storage_from_url
@@ -49,6 +50,7 @@ __all__ = [
     "DrainedRun",
     "ExecutionContext",
     "Executor",
+    "FileCheckpointStorage",
     "FunctionExecutor",
     "InMemoryCheckpointStorage",
     "LegacyRequest",

@@ -5,16 +5,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Final
-from urllib.parse import unquote, urlsplit
 
 from rehydrate.api.builder import Case, Default, WorkflowBuilder
 from rehydrate.api.session import Session
 from rehydrate.api.sigterm import SigtermHook, drain_on_sigterm
 from rehydrate.api.workflow import Workflow
 from rehydrate.codecs import checkpointable
-from rehydrate.errors import RunFailedError, StoreUnavailableError, WorkflowCheckpointException
+from rehydrate.errors import RunFailedError, StoreUnavailableError, WorkflowCheckpointException, WrongCallError
 from rehydrate.graph.context import WorkflowContext
 from rehydrate.graph.definition import Reducer
 from rehydrate.graph.description import WorkflowDescription
@@ -35,8 +33,10 @@ from rehydrate.runtime.requests import PendingRequest, RequestAnswer
 from rehydrate.runtime.result import WorkflowRunResult
 from rehydrate.runtime.runner import Runner, RunnerContext
 from rehydrate.runtime.stream import RunStream
+from rehydrate.stores.file import FileCheckpointStorage
 from rehydrate.stores.memory import InMemoryCheckpointStorage
 from rehydrate.stores.sqlite import SqliteCheckpointStorage
+from rehydrate.stores.urls import parsed_url, shown_url
 
 __all__ = [
     "Case",
@@ -46,6 +46,7 @@ __all__ = [
     "DrainedRun",
     "ExecutionContext",
     "Executor",
+    "FileCheckpointStorage",
     "FunctionExecutor",
     "InMemoryCheckpointStorage",
     "LegacyRequest",
@@ -91,16 +92,34 @@ __all__ = [
     "response_handler",
 ]
 
-_KNOWN: Final = "sqlite:///runs.db (relative), sqlite:////var/lib/runs.db (absolute) or memory://"
+#: A form of URL for each kind of store. Paths are as users of SQLAlchemy know them; `file` URLs are RFC 8089's.
+_FORMS: Final = {
+    "sqlite": "sqlite:///runs.db (sqlite:////var/lib/runs.db for an absolute path)",
+    "postgresql": "postgresql://user:password@host/database",
+    "postgres": "postgres://user:password@host/database",
+    "file": "file:///var/lib/runs (file:runs for a relative path)",
+    "memory": "memory://",
+}
 
 
 def checkpoint_storage_from_url(url: str) -> CheckpointStorage:
-    """Return the store that a URL names: `sqlite:///runs.db` or `memory://`. Raises `StoreUnavailableError`."""
-    parts = urlsplit(url)
-    if parts.query or parts.fragment:
-        raise StoreUnavailableError(repr(url), "a store's URL has no '?' and no '#'", f"Use {_KNOWN}.")
-    if parts.scheme == "memory" and not parts.netloc and not parts.path:
-        return InMemoryCheckpointStorage()
-    if parts.scheme == "sqlite" and not parts.netloc and len(parts.path) > 1:
-        return SqliteCheckpointStorage(Path(unquote(parts.path[1:])))
-    raise StoreUnavailableError(repr(url), "this is no URL of a store that is known here", f"Use {_KNOWN}.")
+    """Return the store that a URL names, with `?keep_events=true` one that keeps events. Raises `WrongCallError`.
+
+    `sqlite:///runs.db`, `postgresql://host/database`, `file:///var/lib/runs` or `memory://`.
+    """
+    found = parsed_url(url, _FORMS, ("keep_events",), frozenset({"postgresql", "postgres"}))
+    if found.scheme in {"postgresql", "postgres"}:
+        return _postgres(found.whole, **found.options)
+    if found.scheme == "memory" and not found.path:
+        return InMemoryCheckpointStorage(**found.options)
+    path = found.path[1:] if found.scheme == "sqlite" and found.path.startswith("/") else found.path
+    if found.scheme == "memory" or not path:
+        raise WrongCallError(f"{shown_url(url)!r} is not the URL of a store.", f"Use {_FORMS[found.scheme]}.")
+    store = SqliteCheckpointStorage if found.scheme == "sqlite" else FileCheckpointStorage
+    return store(path, **found.options)
+
+
+def _postgres(url: str, *, keep_events: bool = False) -> CheckpointStorage:
+    """Return a store in PostgreSQL."""
+    del url, keep_events
+    raise StoreUnavailableError("in PostgreSQL", "this version has no such store yet", "Use a SQLite file.")
