@@ -36,7 +36,8 @@ from rehydrate.runtime.stream import RunStream
 from rehydrate.stores.file import FileCheckpointStorage
 from rehydrate.stores.memory import InMemoryCheckpointStorage
 from rehydrate.stores.sqlite import SqliteCheckpointStorage
-from rehydrate.stores.urls import parsed_url, shown_url
+from rehydrate.stores.sqlite_driver import DRIVERS, check_driver
+from rehydrate.stores.urls import Form, parsed_url, shown_url
 
 __all__ = [
     "Case",
@@ -92,31 +93,40 @@ __all__ = [
     "response_handler",
 ]
 
-#: A form of URL for each kind of store. Paths are as users of SQLAlchemy know them; `file` URLs are RFC 8089's.
+_KEEP_EVENTS: Final = {"keep_events": ("true", "false")}
+_POSTGRES: Final = Form("postgresql://user:password@host/database", _KEEP_EVENTS, foreign=True)
+#: A form of URL for each kind of store. Paths are as users of SQLAlchemy know them; `file` URLs are those of RFC 8089.
 _FORMS: Final = {
-    "sqlite": "sqlite:///runs.db (sqlite:////var/lib/runs.db for an absolute path)",
-    "postgresql": "postgresql://user:password@host/database",
-    "postgres": "postgres://user:password@host/database",
-    "file": "file:///var/lib/runs (file:runs for a relative path)",
-    "memory": "memory://",
+    "sqlite": Form(
+        "sqlite:///runs.db (sqlite:////var/lib/runs.db for an absolute path)", {**_KEEP_EVENTS, "driver": DRIVERS}
+    ),
+    "file": Form("file:///var/lib/runs (file:runs for a relative path)", _KEEP_EVENTS),
+    "postgresql": _POSTGRES,
+    "postgres": _POSTGRES._replace(example="postgres://user:password@host/database"),
+    "memory": Form("memory://", _KEEP_EVENTS),
 }
 
 
 def checkpoint_storage_from_url(url: str) -> CheckpointStorage:
     """Return the store that a URL names, with `?keep_events=true` one that keeps events. Raises `WrongCallError`.
 
-    `sqlite:///runs.db`, `postgresql://host/database`, `file:///var/lib/runs` or `memory://`.
+    `sqlite:///runs.db`, `file:///var/lib/runs`, `postgresql://host/database` or `memory://`.
     """
-    found = parsed_url(url, _FORMS, ("keep_events",), frozenset({"postgresql", "postgres"}))
-    if found.scheme in {"postgresql", "postgres"}:
-        return _postgres(found.whole, **found.options)
-    if found.scheme == "memory" and not found.path:
-        return InMemoryCheckpointStorage(**found.options)
-    path = found.path[1:] if found.scheme == "sqlite" and found.path.startswith("/") else found.path
-    if found.scheme == "memory" or not path:
-        raise WrongCallError(f"{shown_url(url)!r} is not the URL of a store.", f"Use {_FORMS[found.scheme]}.")
-    store = SqliteCheckpointStorage if found.scheme == "sqlite" else FileCheckpointStorage
-    return store(path, **found.options)
+    found = parsed_url(url, _FORMS)
+    keep_events = found.options.get("keep_events") == "true"
+    path = found.path
+    match found.scheme:
+        case "postgresql" | "postgres":
+            return _postgres(found.whole, keep_events=keep_events)
+        case "memory" if not path:
+            return InMemoryCheckpointStorage(keep_events=keep_events)
+        case "file" if path:
+            return FileCheckpointStorage(path, keep_events=keep_events)
+        case "sqlite" if len(path) > 1 and path.startswith("/"):
+            driver = check_driver(found.options.get("driver", DRIVERS[0]))
+            return SqliteCheckpointStorage(path[1:], keep_events=keep_events, driver=driver)
+        case _:
+            raise WrongCallError(f"{shown_url(url)!r} names no store.", f"Use {_FORMS[found.scheme].example}.")
 
 
 def _postgres(url: str, *, keep_events: bool = False) -> CheckpointStorage:

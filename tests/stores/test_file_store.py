@@ -12,7 +12,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from rehydrate.errors import CheckpointCorruptError, RunBusyError, StoreUnavailableError, WrongCallError
+from rehydrate.errors import (
+    CheckpointCorruptError,
+    RunBusyError,
+    StoreBrokenError,
+    StoreUnavailableError,
+    WrongCallError,
+)
 from rehydrate.model.checkpoint import Latest, RequestRow, Status
 from rehydrate.stores import file_disk, file_lock
 from rehydrate.stores.file import FileCheckpointStorage
@@ -366,12 +372,12 @@ def test_a_failed_sync_is_never_tried_again(tmp_path: Path, monkeypatch: pytest.
         await store.commit(maker.claim({"k": b"0"}))
         late = maker.copy(owner="owner", tag="late")
         monkeypatch.setattr(os, "fsync", fails)
-        with pytest.raises(StoreUnavailableError, match="could not be made to last") as no:
+        with pytest.raises(StoreBrokenError, match="could not be made to last") as no:
             await store.commit(late.step({"k": b"1"}))
         assert str(no.value).endswith("Then make a new store object and load the head.")
         monkeypatch.setattr(os, "fsync", synced)
         for call in (store.head("run"), store.commit(maker.copy(owner="owner", tag="again").step())):
-            with pytest.raises(StoreUnavailableError, match="the disk failed before"):
+            with pytest.raises(StoreBrokenError, match="the disk failed before"):
                 await call
         async with FileCheckpointStorage(path, clock=CLOCK) as again:
             stored = await again.load(Latest("run"))

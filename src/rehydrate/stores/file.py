@@ -65,7 +65,7 @@ from .standing import WallClock
 from .worker import Kind, Worker, acquire
 
 _T = TypeVar("_T")
-_KIND: Final = Kind(FilePlace, serve, most=1)
+_KIND: Final = Kind("file", FilePlace, serve, most=1)
 
 
 class FileCheckpointStorage:

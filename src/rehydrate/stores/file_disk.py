@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from rehydrate.errors import RehydrateError, StoreUnavailableError
+from rehydrate.errors import RehydrateError, StoreBrokenError, StoreUnavailableError
 
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -151,14 +151,15 @@ def translated(error: OSError | SyncError, store: str) -> RehydrateError:
     """Return the error of ours that says what an error of the system means."""
     if isinstance(error, SyncError):
         reason = error.error.strerror or str(error.error)
-        return StoreUnavailableError(
+        return StoreBrokenError(
             store,
             f"what was written could not be made to last ({reason}); whether it did is seen when it is read again",
             "Check the disk and its space. Then make a new store object and load the head.",
         )
     where = f" at {error.filename!r}" if error.filename else ""
     fix = _FIXES.get(error.errno or 0, "Check the disk and the rights to the folder, then call again.")
-    return StoreUnavailableError(store, f"{error.strerror or error}{where}", fix)
+    kind = StoreBrokenError if breaks_store(error) else StoreUnavailableError
+    return kind(store, f"{error.strerror or error}{where}", fix)
 
 
 def breaks_store(error: BaseException) -> bool:

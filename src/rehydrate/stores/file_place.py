@@ -12,7 +12,7 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Final
 
-from rehydrate.errors import CheckpointCorruptError, StoreUnavailableError
+from rehydrate.errors import CheckpointCorruptError, StoreBrokenError, StoreUnavailableError
 
 from .file_disk import (
     breaks_store,
@@ -84,7 +84,7 @@ class FilePlace:
     def check_usable(self) -> None:
         """Open the store where that is still to be done. Raises where it cannot be used."""
         if self._broken:
-            raise StoreUnavailableError(
+            raise StoreBrokenError(
                 self.store,
                 "the disk failed before, and what is on it was not looked at since",
                 "Check the disk, make a new store object, and load the head.",
@@ -106,7 +106,7 @@ class FilePlace:
             self._broken = True
 
     @property
-    def is_gone(self) -> bool:
+    def is_over(self) -> bool:
         """Say whether a new store object needs a new place: the folder is another one, or its disk has failed."""
         return self._broken or (self._identity is not None and _identity(self.path) != self._identity)
 

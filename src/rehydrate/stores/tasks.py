@@ -12,13 +12,17 @@ _P = TypeVar("_P")
 
 
 class Task(Generic[_P]):
-    """One call and what came of it: a result or an error. It must not know what shares its batch."""
+    """One call and what came of it: a result or an error. It must not know what shares its batch.
 
-    __slots__ = ("error", "result", "work", "writes")
+    One that is `alone` shares none: in a database it opens transactions of its own.
+    """
 
-    def __init__(self, work: Callable[[_P], object], *, writes: bool) -> None:
+    __slots__ = ("alone", "error", "result", "work", "writes")
+
+    def __init__(self, work: Callable[[_P], object], *, writes: bool, alone: bool = False) -> None:
         self.work = work
         self.writes = writes
+        self.alone = alone
         self.result: object = None
         self.error: BaseException | None = None
 
@@ -32,7 +36,7 @@ class Place(Protocol):
         ...
 
     @property
-    def is_gone(self) -> bool:
+    def is_over(self) -> bool:
         """Say whether it can be used no more, so that a new store object needs a new one; asked from any thread."""
         ...
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Final, Generic, Protocol, TypeVar, cast
 
-from rehydrate.errors import RehydrateError, StoreClosedError
+from rehydrate.errors import RehydrateError, StoreClosedError, WrongCallError
 from rehydrate.ports.loops import future_of_thread
 
 from .calls import answer
@@ -39,8 +39,8 @@ class Call(Task[_P]):
 
     __slots__ = ("future", "loop", "size")
 
-    def __init__(self, work: Callable[[_P], object], *, writes: bool, size: int) -> None:
-        super().__init__(work, writes=writes)
+    def __init__(self, work: Callable[[_P], object], *, writes: bool, size: int, alone: bool = False) -> None:
+        super().__init__(work, writes=writes, alone=alone)
         self.size = size
         self.loop = asyncio.get_running_loop()
         self.future = future_of_thread(self.loop)
@@ -57,11 +57,16 @@ class _Release(Generic[_P]):
 
 @dataclass(frozen=True, eq=False)
 class Kind(Generic[_P]):
-    """A kind of store: what makes the place at a path, and how a place serves a batch of tasks, `most` at once."""
+    """A kind of store: what makes the place at a path, and how a place serves a batch of tasks, `most` at once.
 
+    Variants of one kind have one name; a place is used in one of them at a time.
+    """
+
+    name: str
     make: Callable[[str], _P]
     serve: Callable[[_P, Sequence[Task[_P]]], None]
     most: int = _BATCH_CALLS
+    variant: str = ""
 
 
 class Worker(Generic[_P]):
@@ -82,9 +87,11 @@ class Worker(Generic[_P]):
         self._thread: threading.Thread | None = None
         self._stopped = False
 
-    async def call(self, work: Callable[[_P], object], *, writes: bool = False, size: int = 0) -> object:
+    async def call(
+        self, work: Callable[[_P], object], *, writes: bool = False, size: int = 0, alone: bool = False
+    ) -> object:
         """Do `work` on the thread; a cancelled await leaves it to be done."""
-        call = Call[_P](work, writes=writes, size=size)
+        call = Call[_P](work, writes=writes, size=size, alone=alone)
         self._submit(call)
         return await call.future
 
@@ -107,7 +114,7 @@ class Worker(Generic[_P]):
         self._thread.join(_EXIT_SECONDS)
 
     def let_go(self) -> None:
-        """Free what stands at the path of a file that is gone; from any thread."""
+        """Free what it holds at the path; from any thread."""
         with self._busy:
             self.place.let_go()
 
@@ -203,6 +210,13 @@ class Worker(Generic[_P]):
         answer(calls)
 
 
+class _AnyKind(Protocol):
+    """A kind of store, of whatever place."""
+
+    @property
+    def name(self) -> str: ...
+
+
 class _AnyWorker(Protocol):
     """A worker, of whatever place."""
 
@@ -212,7 +226,7 @@ class _AnyWorker(Protocol):
     def path(self) -> str: ...
 
     @property
-    def kind(self) -> object: ...
+    def kind(self) -> _AnyKind: ...
 
     def stop(self) -> None: ...
 
@@ -226,14 +240,22 @@ class _AnyWorker(Protocol):
 def acquire(path: str, kind: Kind[_P]) -> Worker[_P]:
     """Return the worker of a place, given by its real path, and count one store object more.
 
-    Where the worker's place is gone, it is the worker of the one there now.
+    Raises `WrongCallError` where the place is in use here with another variant of its kind.
+
+    Where another place than the worker's stands at the path now, or none, or reading or writing it has failed, it is a
+    new worker.
     """
     with _registry:
-        worker = cast("Worker[_P] | None", _workers.get((kind, path)))
-        if worker is None or worker.place.is_gone:
+        worker = cast("Worker[_P] | None", _workers.get((kind.name, path)))
+        if worker is None or worker.place.is_over:
             worker = Worker(path, kind, former=worker)
-            _workers[kind, path] = worker
+            _workers[kind.name, path] = worker
             _open.add(worker)
+        elif worker.kind is not kind:
+            raise WrongCallError(
+                f"store {path!r} is in use in this process with {worker.kind.variant}.",
+                "Use one driver for a file in a process; two would take each other's locks away.",
+            )
         worker.users += 1
         return worker
 
@@ -243,8 +265,8 @@ def _drop(worker: _AnyWorker) -> bool:
         worker.users -= 1
         if worker.users:
             return False
-        if _workers.get((worker.kind, worker.path)) is worker:
-            del _workers[worker.kind, worker.path]
+        if _workers.get((worker.kind.name, worker.path)) is worker:
+            del _workers[worker.kind.name, worker.path]
         return True
 
 
@@ -258,7 +280,7 @@ def _nothing(place: object) -> None:
 
 
 #: Workers by path, those that new store objects join; and all that may have something open, also while they close.
-_workers: dict[tuple[object, str], _AnyWorker] = {}
+_workers: dict[tuple[str, str], _AnyWorker] = {}
 _open: set[_AnyWorker] = set()
 _registry = threading.Lock()
 
