@@ -14,9 +14,10 @@ from typing import Final, cast
 import msgspec
 
 from rehydrate.codecs import plain
+from rehydrate.codecs.events import decode_event
 from rehydrate.codecs.records import decode_record
 from rehydrate.errors import CheckpointCorruptError, CheckpointFormatError, WrongCallError
-from rehydrate.model.checkpoint import key_of
+from rehydrate.model.checkpoint import StoredEvent, key_of
 from rehydrate.model.plain import Plain
 from rehydrate.model.sealed import Items, Sealed
 
@@ -66,7 +67,7 @@ def _commit(commit: CommitFile) -> Plain:
     shown["requests"] = cast("Plain", msgspec.to_builtins(contents.requests))
     shown["turns"] = cast("Plain", msgspec.to_builtins(contents.turns))
     shown["taken"] = list(contents.taken)
-    shown["events"] = [{"number": event.number, "event": _decoded(plain, event.data)} for event in commit.events()]
+    shown["events"] = [_event(commit.header.run_id, event) for event in commit.events()]
     if commit.line.live:
         live = commit.live()
         shown["live"] = [{**_key(key), "commit": piece.seq, "bytes": piece.size} for key, piece in live.items()]
@@ -81,6 +82,14 @@ def _key(text: str) -> dict[str, Plain]:
 def _record(text: str, data: bytes) -> Plain:
     key = key_of(text)
     return _decoded(lambda data: _shown(decode_record(key[1] if key else "", data)), data)
+
+
+def _event(run_id: str, event: StoredEvent) -> Plain:
+    def shown(_: bytes) -> Plain:
+        told = decode_event(run_id, event)
+        return {"kind": type(told).__name__, "event": _shown(told)}
+
+    return {"number": event.number, "told": _decoded(shown, event.data)}
 
 
 def _decoded(decode: Callable[[bytes], Plain], data: bytes) -> Plain:
