@@ -276,7 +276,7 @@ def _last_without(run: RunFolder, after: int) -> int:
     """Return the number of the last commit that tells no event above `after`; those behind it do."""
     if run.link(run.head.seq).header.events <= after:
         return run.head.seq
-    firsts = [(folder, numbers[0]) for folder in run.folders() if (numbers := run.numbers_in(folder))]
+    firsts = [(folder, numbers[0]) for folder in run.folders if (numbers := run.numbers_in(folder))]
 
     def events(seq: int) -> int:
         return run.link(seq).header.events if seq <= run.head.seq else after + 1

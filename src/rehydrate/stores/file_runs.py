@@ -144,13 +144,14 @@ class RunFolder:
 
     def numbers(self, above: int) -> Iterator[int]:
         """Give the numbers of files of commits above one, in order, up to the head's; see the module."""
-        for folder in self.folders():
+        for folder in self.folders:
             if int(folder) < int(commit_folder(max(above, 0))):
                 continue
             for seq in self.numbers_in(folder):
                 if above < seq <= self.head.seq:
                     yield seq
 
+    @property
     def folders(self) -> list[str]:
         """Return the folders that commits are in, in the order of their numbers."""
         return sorted(filter(is_commit_folder, names_in(self.commits)), key=int)
