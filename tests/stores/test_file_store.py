@@ -5,6 +5,7 @@ import errno
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -19,7 +20,7 @@ from rehydrate.errors import (
     StoreUnavailableError,
     WrongCallError,
 )
-from rehydrate.model.checkpoint import Latest, RequestRow, Status
+from rehydrate.model.checkpoint import At, Latest, RequestRow, Status
 from rehydrate.stores import file_disk, file_lock
 from rehydrate.stores.file import FileCheckpointStorage
 from rehydrate.stores.file_names import escaped, unescaped
@@ -567,3 +568,50 @@ def test_checkpoints_are_forgotten_in_a_long_run() -> None:
 
     with quick_folder() as folder:
         asyncio.run(main(folder / "runs"))
+
+
+def test_what_leads_to_a_commit_that_never_came_is_not_followed(tmp_path: Path) -> None:
+    """Pointers that a lost commit left behind lead nowhere, also where another commit has its number since."""
+    path, lost = tmp_path / "runs", tmp_path / "lost"
+    maker = fill(path)
+    shutil.copytree(path, lost)
+    row = RequestRow("never", "run", "", "open")
+    late = maker.copy(owner="owner", tag="late")
+    use(lost, lambda store: store.commit(late.step({"a": b"late"}, requests=[row], seconds=0)))
+    for kind in ("checkpoints", "requests", "open"):
+        shutil.copytree(lost / kind, path / kind, dirs_exist_ok=True)
+
+    async def look(store: FileCheckpointStorage) -> list[object]:
+        open_now = [request.request_id for request in await store.requests()]
+        return [await store.load("run:3late"), await store.find_request("never"), open_now]
+
+    assert use(path, look) == [None, None, ["q-run"]]
+    use(path, lambda store: store.commit(maker.claim({"a": b"third a"}, seconds=0)))
+    assert use(path, look) == [None, None, ["q-run"]]
+    again = maker.copy(owner="owner", tag="")
+    use(path, lambda store: store.commit(again.step(requests=[row], seconds=0)))
+    assert use(path, lambda store: store.find_request("never")) == row
+
+
+def test_commit_files_that_the_chain_passes_by_are_no_checkpoints(tmp_path: Path) -> None:
+    """A commit file that a power failure left at a number that was not used is neither listed nor loaded."""
+    path, lost = tmp_path / "runs", tmp_path / "lost"
+    maker = fill(path)
+    shutil.copytree(path, lost)
+    late = maker.copy(owner="owner", tag="late")
+    use(lost, lambda store: store.commit(late.step({"a": b"late"}, seconds=0)))
+    name = "runs/run/commits-1/00000000/0000000003.commit"
+    shutil.copy(lost / name, path / name)
+    maker.seq = 3
+    use(path, lambda store: store.commit(maker.claim({"a": b"fourth a"}, seconds=0)))
+
+    async def look(store: FileCheckpointStorage) -> list[object]:
+        pages = [await store.history("run"), await store.history("run", before=4), await store.history("run", before=3)]
+        archive = await store.archive("run")
+        numbers = [commit.header.seq for commit in archive.commits]
+        found = [await store.load(ref) for ref in (At("run", 3), "run:3late")]
+        return [[header.seq for header in page] for page in pages] + [numbers, found]
+
+    assert use(path, look) == [[4, 2, 1, 0], [2, 1, 0], [2, 1, 0], [0, 1, 2, 4], [None, None]]
+    assert use(path, lambda store: store.forget("run", [1, 3])) == [1]
+    assert use(path, look)[0] == [4, 2, 0]
