@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from rehydrate.stores.compressed import CompressedCheckpointStorage
     from rehydrate.stores.encrypted import EncryptedCheckpointStorage
     from rehydrate.stores.key_ring import KeyRing
+    from rehydrate.stores.file import FileCheckpointStorage
     from rehydrate.stores.memory import InMemoryCheckpointStorage
     from rehydrate.stores.sqlite import SqliteCheckpointStorage
     from rehydrate.wiring import checkpoint_storage_from_url
@@ -54,6 +55,7 @@ __all__ = [
     "EncryptedCheckpointStorage",
     "ExecutionContext",
     "Executor",
+    "FileCheckpointStorage",
     "FunctionExecutor",
     "InMemoryCheckpointStorage",
     "KeyRing",

@@ -1,6 +1,7 @@
 """Migrations: numbered `.sql` files that make a database what this version needs, each applied once.
 
-A table of checksums shows that the files applied are the files known. A database made by newer code is refused.
+A table of checksums shows that the files applied are the files known. A database made by newer code is refused. The
+rules are the same for every database; what is done with a connection here is SQLite's.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from typing import Final, NamedTuple
 
@@ -40,10 +41,10 @@ class Migration(NamedTuple):
         return hashlib.sha256(self.text.encode()).hexdigest()
 
 
-def known_migrations() -> tuple[Migration, ...]:
-    """Return the migrations of this version, in order."""
+def known_migrations(package: str = "rehydrate.stores") -> tuple[Migration, ...]:
+    """Return the migrations of this version, in order: the files in the folder `sql` of a package."""
     found: list[Migration] = []
-    for entry in files("rehydrate.stores").joinpath("sql").iterdir():
+    for entry in files(package).joinpath("sql").iterdir():
         match = _FILE.fullmatch(entry.name)
         if match:
             found.append(Migration(int(match[1]), entry.name, entry.read_text("utf-8")))
@@ -51,14 +52,21 @@ def known_migrations() -> tuple[Migration, ...]:
 
 
 def missing_migrations(connection: Connection, store: str, migrations: tuple[Migration, ...]) -> tuple[Migration, ...]:
-    """Return what is still to be applied, reading only.
-
-    Raises `CheckpointFormatError` for a newer database, `CheckpointCorruptError` where an applied file was another one.
-    """
+    """Return what is still to be applied, reading only. Raises as `not_applied`."""
     if connection.execute(_IS_THERE).fetchone() is None:
         return migrations
     rows = connection.execute("SELECT number, checksum FROM rehydrate_migration").fetchall()
     applied: dict[object, object] = dict(rows)
+    return not_applied(applied, store, migrations)
+
+
+def not_applied(
+    applied: Mapping[object, object], store: str, migrations: tuple[Migration, ...]
+) -> tuple[Migration, ...]:
+    """Return what is still to be applied to a database whose table has these checksums by number.
+
+    Raises `CheckpointFormatError` for a newer database, `CheckpointCorruptError` where an applied file was another one.
+    """
     numbers = [number for number in applied if isinstance(number, int)]
     if len(numbers) != len(applied):
         raise CheckpointCorruptError(f"store {store}", "its list of migrations has something else in it than numbers")

@@ -34,7 +34,7 @@ class WallClock:
 
 def check_commit(commit: Commit, standing: Standing | None) -> None:
     """Raise `CommitConflictError` unless the commit may follow where its run stands (`None`: there is no such run)."""
-    _check_rows(commit)
+    check_rows(commit)
     header, lease = commit.header, commit.lease
     found = standing.checkpoint_id if standing else None
     if found != commit.expected:
@@ -51,6 +51,19 @@ def check_commit(commit: Commit, standing: Standing | None) -> None:
         raise CommitConflictError(header.run_id, f"workflow {header.workflow!r}", f"workflow {standing.workflow!r}")
     if header.seq <= standing.seq:
         raise CommitConflictError(header.run_id, f"a head below number {header.seq}", f"number {standing.seq}")
+
+
+def check_rows(commit: Commit) -> None:
+    """Raise `WrongCallError` where a commit brings rows of another run."""
+    run_id = commit.header.run_id
+    strangers = {row.run_id for row in commit.requests if row.run_id != run_id}
+    if commit.turn is not None and commit.turn.run_id != run_id:
+        strangers.add(commit.turn.run_id)
+    if strangers:
+        raise WrongCallError(
+            f"a commit of run {run_id!r} holds rows of {', '.join(map(repr, sorted(strangers)))}.",
+            "Commit each run's rows with that run.",
+        )
 
 
 def id_in_use(header: Header, run_id: str, seq: int) -> CommitConflictError:
@@ -88,18 +101,6 @@ def standing_renewed(standing: Standing | None, run_id: str, owner: str, epoch: 
         found = f"owner {standing.owner!r} at epoch {standing.epoch}" if standing.owner else "no owner"
         raise CommitConflictError(run_id, f"owner {owner!r} at epoch {epoch}", found)
     return msgspec.structs.replace(standing, lease_end=until)
-
-
-def _check_rows(commit: Commit) -> None:
-    run_id = commit.header.run_id
-    strangers = {row.run_id for row in commit.requests if row.run_id != run_id}
-    if commit.turn is not None and commit.turn.run_id != run_id:
-        strangers.add(commit.turn.run_id)
-    if strangers:
-        raise WrongCallError(
-            f"a commit of run {run_id!r} holds rows of {', '.join(map(repr, sorted(strangers)))}.",
-            "Commit each run's rows with that run.",
-        )
 
 
 def _named(checkpoint_id: str | None) -> str:
