@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from rehydrate.runtime.runner import Runner, RunnerContext
     from rehydrate.runtime.stream import RunStream
     from rehydrate.stores.memory import InMemoryCheckpointStorage
+    from rehydrate.stores.postgres import PostgresCheckpointStorage
     from rehydrate.stores.sqlite import SqliteCheckpointStorage
     from rehydrate.wiring import checkpoint_storage_from_url
 
@@ -58,6 +59,7 @@ __all__ = [
     "PlainObject",
     "PlainRequest",
     "PlainScope",
+    "PostgresCheckpointStorage",
     "Reducer",
     "RequestAnswer",
     "Retry",

@@ -36,6 +36,7 @@ from rehydrate.runtime.result import WorkflowRunResult
 from rehydrate.runtime.runner import Runner, RunnerContext
 from rehydrate.runtime.stream import RunStream
 from rehydrate.stores.memory import InMemoryCheckpointStorage
+from rehydrate.stores.postgres import PostgresCheckpointStorage
 from rehydrate.stores.sqlite import SqliteCheckpointStorage
 
 __all__ = [
@@ -55,6 +56,7 @@ __all__ = [
     "PlainObject",
     "PlainRequest",
     "PlainScope",
+    "PostgresCheckpointStorage",
     "Reducer",
     "RequestAnswer",
     "Retry",

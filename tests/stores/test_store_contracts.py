@@ -12,7 +12,13 @@ from rehydrate.stores.sqlite import SqliteCheckpointStorage
 from rehydrate.testing.contract_events import EVENT_CHECKS
 from rehydrate.testing.contract_processes import of_two_processes_one_wins
 from rehydrate.testing.contract_races import of_two_tasks_one_wins, of_two_threads_one_wins
-from rehydrate.testing.store_contract import LocalStoreContract, MakeStore, StoreContract
+from rehydrate.testing.store_contract import (
+    LocalStoreContract,
+    MakeStore,
+    SharedStoreContract,
+    StoreContract,
+)
+from tests.postgres.server import Place
 
 
 class TestMemoryStore(StoreContract):
@@ -21,6 +27,14 @@ class TestMemoryStore(StoreContract):
     @pytest.fixture
     def make_store(self) -> MakeStore:
         return InMemoryCheckpointStorage
+
+
+class TestPostgresStore(SharedStoreContract):
+    """The contract over the PostgreSQL store, with other processes on the same schema."""
+
+    @pytest.fixture
+    def make_store(self, postgres: Place) -> MakeStore:
+        return postgres.store
 
 
 class TestSqliteStore(LocalStoreContract):

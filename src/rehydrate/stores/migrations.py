@@ -1,7 +1,7 @@
 """Migrations: numbered `.sql` files that make a database what this version needs, each applied once.
 
-A table of checksums shows that the files applied are the files known. A database made by newer code is refused. The rules
-are the same for every database; what is done with a connection here is SQLite's.
+A table of checksums shows that the files applied are the files known. A database made by newer code is refused. The
+rules are the same for every database; what is done with a connection here is SQLite's.
 """
 
 from __future__ import annotations

@@ -48,6 +48,11 @@ def seal_row(row: msgspec.Struct) -> bytes:
     return hashlib.sha256(body).digest()[:_CHECK_BYTES] + body
 
 
+def row_check(row: msgspec.Struct) -> bytes:
+    """Return the checksum of a row that is stored in columns instead of sealed."""
+    return hashlib.sha256(_encode(row)).digest()[:_CHECK_BYTES]
+
+
 def open_row(data: object, kind: type[_Row], what: str) -> _Row:
     """Return a stored row. Raises `CheckpointCorruptError` that names `what`."""
     body = _checked(data, what)

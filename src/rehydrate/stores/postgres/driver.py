@@ -1,0 +1,51 @@
+"""What a store object needs of psycopg, in one import: without psycopg this module cannot be imported."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from .batches import Deletion, Now, Read, Save
+from .connections import Connector, OwnConnection, Pool, PooledConnection
+from .place import Place, settings_of
+from .reading import (
+    read_checkpoint,
+    read_events,
+    read_head,
+    read_history,
+    read_records,
+    read_request,
+    read_runs,
+    read_turn,
+)
+from .session import Session
+from .worker import Worker
+from .writing import Renewal
+
+__all__ = [
+    "Deletion",
+    "Now",
+    "Pool",
+    "Read",
+    "Renewal",
+    "Save",
+    "Session",
+    "Worker",
+    "connector",
+    "read_checkpoint",
+    "read_events",
+    "read_head",
+    "read_history",
+    "read_records",
+    "read_request",
+    "read_runs",
+    "read_turn",
+]
+
+
+def connector(url_or_pool: str | Pool, schema: str, waits: Sequence[float]) -> Connector:
+    """Return how a store reaches its server. Raises `WrongCallError` where this names none."""
+    if isinstance(url_or_pool, Pool):
+        return Connector(Place(None, schema), partial(PooledConnection, url_or_pool), waits)
+    settings = settings_of(url_or_pool)
+    return Connector(Place(settings, schema), partial(OwnConnection, settings), waits)

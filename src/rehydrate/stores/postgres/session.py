@@ -1,0 +1,107 @@
+"""A session: one connection for the time of one attempt, and the statements that go through it.
+
+Nothing of it may outlive a transaction on the server (no SET, no prepared statement, no temporary table, no lock of a
+session): behind a pooler the next transaction has another connection there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import Final, TypeAlias
+
+import psycopg
+from psycopg.pq import TransactionStatus
+from psycopg.rows import TupleRow, tuple_row
+
+from .place import Place
+
+Connection: TypeAlias = psycopg.Connection[TupleRow]
+#: A statement with its values.
+Asked: TypeAlias = tuple[str, Sequence[object]]
+
+_BEGIN: Final = "BEGIN ISOLATION LEVEL READ COMMITTED"
+_BEGIN_READING: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+# For this transaction only. A process that is stopped in the middle of one must not hold its locks for good.
+_LIMITS: Final = """
+SELECT set_config('lock_timeout', '30s', true), set_config('idle_in_transaction_session_timeout', '30s', true)
+"""
+
+
+class Session:
+    """Statements on one connection, in the schema of a place."""
+
+    def __init__(self, connection: Connection, place: Place) -> None:
+        self.place = place
+        self._connection = connection
+
+    @property
+    def store(self) -> str:
+        """The name of the store, for errors."""
+        return self.place.store
+
+    def ask(self, statement: str, values: Sequence[object] = ()) -> list[TupleRow]:
+        """Do one statement and return its rows."""
+        return _rows(self._sent(statement, values))
+
+    def ask_all(self, asked: Sequence[Asked]) -> list[list[TupleRow]]:
+        """Do several statements in one round trip; the first that fails raises, and those behind it are not done."""
+        with self._connection.pipeline():
+            cursors = [self._sent(statement, values) for statement, values in asked]
+        return [_rows(cursor) for cursor in cursors]
+
+    def write(self, *asked: Asked) -> list[list[TupleRow]]:
+        """Do statements as one transaction, in one round trip; when this returns they are committed."""
+        return self.ask_all([(_BEGIN, ()), (_LIMITS, ()), *asked, ("COMMIT", ())])[2:-1]
+
+    @contextmanager
+    def writing(self) -> Generator[None]:
+        """Do what is in the block as one transaction."""
+        self.ask_all([(_BEGIN, ()), (_LIMITS, ())])
+        yield from self._ended_by("COMMIT")
+
+    @contextmanager
+    def reading(self) -> Generator[None]:
+        """Show one state of the database to all statements in the block."""
+        self.ask_all([(_BEGIN_READING, ()), (_LIMITS, ())])
+        yield from self._ended_by("COMMIT")
+
+    @contextmanager
+    def apart(self) -> Generator[None]:
+        """Undo only what is in the block where it raises, inside of `writing`."""
+        self.ask("SAVEPOINT one")
+        try:
+            yield
+        except psycopg.Error:
+            if self._connection.info.transaction_status is TransactionStatus.INERROR:
+                self.ask_all([("ROLLBACK TO SAVEPOINT one", ()), ("RELEASE SAVEPOINT one", ())])
+            raise
+        self.ask("RELEASE SAVEPOINT one")
+
+    def undo(self) -> None:
+        """Give up the open transaction, if there is one."""
+        if self._connection.info.transaction_status in {TransactionStatus.INTRANS, TransactionStatus.INERROR}:
+            self.ask("ROLLBACK")
+
+    def script(self, text: str) -> None:
+        """Do statements that are written in a file, inside of `writing`."""
+        self._connection.execute(self.place.script(text), prepare=False)
+
+    def _ended_by(self, statement: str) -> Generator[None]:
+        is_done = False
+        try:
+            yield
+            is_done = True
+        finally:
+            if not is_done and not self._connection.closed:
+                self.undo()
+        self.ask(statement)
+
+    def _sent(self, statement: str, values: Sequence[object]) -> psycopg.Cursor[TupleRow]:
+        # A cursor class of its own: a pool of the user's may have set others for its connections.
+        cursor = psycopg.Cursor(self._connection, row_factory=tuple_row)
+        return cursor.execute(self.place.sql(statement), values, prepare=False, binary=True)
+
+
+def _rows(cursor: psycopg.Cursor[TupleRow]) -> list[TupleRow]:
+    return cursor.fetchall() if cursor.description else []

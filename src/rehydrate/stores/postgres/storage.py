@@ -1,0 +1,200 @@
+"""The PostgreSQL store: checkpoints in a database that any number of processes and machines share.
+
+It can be imported without psycopg, which is looked for when a store object is made. No object of an event loop is kept.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, TypeVar, cast
+
+import msgspec
+
+from rehydrate.errors import CheckpointNotFoundError, StoreClosedError, StoreUnavailableError
+from rehydrate.model.checkpoint import (
+    CheckpointRef,
+    Commit,
+    Head,
+    Header,
+    Latest,
+    RequestRow,
+    Stored,
+    StoredEvent,
+    TurnRow,
+)
+from rehydrate.ports import Clock, Inspection
+from rehydrate.stores.arguments import (
+    check_commit_arguments,
+    check_event_page,
+    check_filters,
+    check_keys,
+    check_page,
+    check_ref,
+    check_texts,
+)
+from rehydrate.stores.inspection import inspection
+from rehydrate.stores.standing import check_rows
+
+if TYPE_CHECKING:
+    from .driver import Pool, Session, Worker
+
+_T = TypeVar("_T")
+#: Seconds before each further attempt to reach the server.
+_WAITS: Final = (0.05, 0.2, 0.5, 1.0, 2.0, 4.0)
+
+
+class PostgresCheckpointStorage:
+    """A store in a schema of a PostgreSQL database, made when first used; needs the extra `postgres`.
+
+    `url_or_pool`: a URL or connection string of libpq, or a `psycopg_pool.ConnectionPool`, which stays the caller's to
+    close. `clock`: what leases are measured on, instead of the server's clock. `keep_events`: it keeps what its runs
+    tell, too. `retry_waits`: seconds before each further attempt to reach a server that cannot be reached.
+    """
+
+    def __init__(
+        self,
+        url_or_pool: str | Pool,
+        *,
+        clock: Clock | None = None,
+        keep_events: bool = False,
+        schema: str = "rehydrate",
+        retry_waits: Sequence[float] = _WAITS,
+    ) -> None:
+        try:
+            from . import driver  # noqa: PLC0415  (psycopg is an optional extra)
+        except ImportError as error:
+            if error.name is not None and error.name.startswith("rehydrate"):
+                raise
+            raise StoreUnavailableError(
+                "in PostgreSQL", f"psycopg cannot be imported ({error})", "Run: pip install 'rehydrate[postgres]'."
+            ) from error
+        self._driver = driver
+        self._keeps_events = keep_events
+        self._now: Callable[[], float | None] = _server_time if clock is None else clock.time
+        connector = driver.connector(url_or_pool, schema, retry_waits)
+        self._store = connector.place.store
+        self._worker = driver.Worker(connector, self._now)
+        self._finalizer = weakref.finalize(self, self._worker.release)
+        # The end of the process is the worker's own matter.
+        self._finalizer.atexit = False
+        self._closed = False
+
+    def __repr__(self) -> str:
+        return f"<PostgresCheckpointStorage {self._store}>"
+
+    async def __aenter__(self) -> PostgresCheckpointStorage:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    @property
+    def keeps_events(self) -> bool:
+        """Whether this object keeps events of what it commits; it reads what any has kept."""
+        return self._keeps_events
+
+    async def commit(self, commit: Commit) -> None:
+        """Write one commit. Raises `CommitConflictError` where head, epoch, an id or a key is not as expected."""
+        check_commit_arguments(commit)
+        check_rows(commit)
+        if commit.events and not self._keeps_events:
+            commit = msgspec.structs.replace(commit, events=())
+        await self._open().call(self._driver.Save(commit), commit.header.run_id)
+
+    async def head(self, run_id: str) -> Head | None:
+        """Return the run's head, or `None` for an unknown run."""
+        check_texts(run_id=run_id)
+        read = self._driver.read_head
+        return await self._read(lambda session: read(session, run_id, self._now()), run_id)
+
+    async def load(self, ref: CheckpointRef) -> Stored | None:
+        """Return a checkpoint with its records, or `None`. Raises `CheckpointCorruptError` where the sum is wrong."""
+        check_ref(ref)
+        read = self._driver.read_checkpoint
+        run_id = ref.run_id if isinstance(ref, Latest) else None
+        return await self._read(lambda session: read(session, ref, self._now()), run_id)
+
+    async def read(self, run_id: str, keys: Sequence[str]) -> dict[str, bytes]:
+        """Return those of the head's records that exist; none for an unknown run."""
+        check_texts(run_id=run_id)
+        wanted = check_keys(keys)
+        read = self._driver.read_records
+        return await self._read(lambda session: read(session, run_id, wanted), run_id)
+
+    async def find_request(self, request_id: str) -> RequestRow | None:
+        """Return a request of any run, open or not."""
+        check_texts(request_id=request_id)
+        read = self._driver.read_request
+        return await self._read(lambda session: read(session, request_id))
+
+    async def find_turn(self, workflow: str, key: str) -> TurnRow | None:
+        """Return the turn that an idempotency key belongs to."""
+        check_texts(workflow=workflow, key=key)
+        read = self._driver.read_turn
+        return await self._read(lambda session: read(session, workflow, key))
+
+    async def renew(self, run_id: str, owner: str, epoch: int, seconds: float) -> None:
+        """Lengthen a lease. Raises `CommitConflictError` where owner or epoch are not the run's."""
+        check_texts(run_id=run_id, owner=owner)
+        await self._open().call(self._driver.Renewal(run_id, owner, epoch, seconds), run_id)
+
+    async def runs(
+        self, *, workflow: str | None = None, status: str | None = None, after: str | None = None, limit: int = 100
+    ) -> list[Header]:
+        """Return the heads of runs, ordered by run id, from the one behind `after` on."""
+        check_page(limit)
+        check_filters(workflow, status, after)
+        read = self._driver.read_runs
+        return await self._read(
+            lambda session: read(session, workflow=workflow, status=status, after=after, limit=limit)
+        )
+
+    async def history(self, run_id: str, *, before: int | None = None, limit: int = 100) -> list[Header]:
+        """Return headers of a run, newest first, from the one below sequence number `before` on."""
+        check_page(limit, before)
+        check_texts(run_id=run_id)
+        read = self._driver.read_history
+        return await self._read(lambda session: read(session, run_id, before, limit), run_id)
+
+    async def events(self, run_id: str, *, after: int = 0, limit: int = 100) -> list[StoredEvent]:
+        """Return the kept events of a run by number, from the one behind `after` on; none for an unknown run."""
+        check_event_page(after, limit)
+        check_texts(run_id=run_id)
+        read = self._driver.read_events
+        return await self._read(lambda session: read(session, run_id, after, limit), run_id)
+
+    async def inspect(self, ref: CheckpointRef) -> Inspection:
+        """Return what a checkpoint says without its workflow. Raises `CheckpointNotFoundError`."""
+        stored = await self.load(ref)
+        if stored is None:
+            raise CheckpointNotFoundError(ref.run_id if isinstance(ref, Latest) else ref)
+        return inspection(stored)
+
+    async def delete(self, run_id: str) -> bool:
+        """Delete a run with all that belongs to it; `False` where there was none. Raises `RunBusyError`."""
+        check_texts(run_id=run_id)
+        return cast("bool", await self._open().call(self._driver.Deletion(run_id), run_id))
+
+    async def close(self) -> None:
+        """Free what this object holds, after the calls that are on their way; a second call does nothing."""
+        if self._closed:
+            return
+        self._closed = True
+        self._finalizer.detach()
+        await self._worker.close()
+
+    async def _read(self, work: Callable[[Session], _T], run_id: str | None = None) -> _T:
+        return cast("_T", await self._open().call(self._driver.Read(work), run_id))
+
+    def _open(self) -> Worker:
+        if self._closed:
+            raise StoreClosedError(self._store)
+        return self._worker
+
+
+def _server_time() -> float | None:
+    return None

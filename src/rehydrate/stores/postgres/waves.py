@@ -1,0 +1,191 @@
+"""A wave: the commits of several runs as one statement, each of which writes nothing where its run is not as expected.
+
+The rules of a commit are `standing`'s; the part `moved` says them in SQL. Within the statement the head's row comes
+first, as what all others are joined with: it is locked until the transaction ends, and nothing is seen before that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from rehydrate.model.checkpoint import Commit
+from rehydrate.stores.rows import Written, seal_row
+from rehydrate.stores.standing import numbered_events
+
+from .names import key_name, turn_name
+from .runs import NOW, check_after
+from .session import Asked
+
+#: The channel on which watchers listen.
+CHANNEL: Final = "rehydrate"
+
+_GIVEN: Final = """
+WITH given AS (
+    SELECT * FROM unnest(
+        %s::bytea[], %s::bytea[], %s::text[], %s::bytea[], %s::bytea[], %s::bigint[], %s::bigint[], %s::bigint[],
+        %s::bytea[], %s::float8[], %s::bytea[], %s::bytea[]
+    ) WITH ORDINALITY AS t (
+        run_id, workflow, status, checkpoint_id, expected, seq, epoch, needed, owner, seconds, seal, body, ord
+    )
+)"""
+_LEASE_END: Final = f"CASE WHEN owner IS NULL THEN 0 ELSE {NOW} + seconds END"
+_MOVED: Final = f""", moved AS (
+    UPDATE rehydrate.run AS run SET
+        status = g.status, checkpoint_id = g.checkpoint_id, seq = g.seq, epoch = g.epoch, owner = g.owner,
+        lease_end = {_LEASE_END.replace("owner", "g.owner").replace("seconds", "g.seconds")}, seal = g.seal
+    FROM given AS g
+    WHERE run.run_id = g.run_id AND run.checkpoint_id = g.expected AND run.epoch = g.needed
+        AND run.workflow = g.workflow AND run.seq < g.seq
+    RETURNING run.no, g.ord
+)"""
+_MADE: Final = f""", made AS (
+    INSERT INTO rehydrate.run (run_id, workflow, status, checkpoint_id, seq, epoch, owner, lease_end, seal)
+    SELECT run_id, workflow, status, checkpoint_id, seq, epoch, owner, {_LEASE_END}, seal
+    FROM given WHERE expected IS NULL AND needed = 0 AND epoch = 1
+    ON CONFLICT (run_id) DO NOTHING
+    RETURNING no, run_id
+)"""
+_TAKEN: Final = """, taken AS (
+    SELECT no, ord FROM moved UNION ALL SELECT made.no, given.ord FROM made JOIN given USING (run_id)
+), headers AS (
+    INSERT INTO rehydrate.checkpoint (run, seq, checkpoint_id, body)
+    SELECT no, seq, checkpoint_id, body FROM taken JOIN given USING (ord)
+)"""
+_RECORDS: Final = """, written AS (
+    SELECT taken.no, given.seq, r.n, r.key, r.name, r.data
+    FROM unnest(%s::bigint[], %s::integer[], %s::bytea[], %s::bytea[], %s::bytea[]) AS r (ord, n, key, name, data)
+    JOIN taken USING (ord) JOIN given USING (ord)
+), records AS (
+    INSERT INTO rehydrate.record (run, seq, n, key, data) SELECT no, seq, n, key, data FROM written
+), live AS (
+    INSERT INTO rehydrate.live (run, name, seq, n) SELECT no, name, seq, n FROM written WHERE data IS NOT NULL
+    ON CONFLICT (run, name) DO UPDATE SET seq = excluded.seq, n = excluded.n
+)"""
+_GONE: Final = """, gone AS (
+    DELETE FROM rehydrate.live AS live USING written
+    WHERE live.run = written.no AND live.name = written.name AND written.data IS NULL
+)"""
+# No `ON CONFLICT ... WHERE`: a row of another run must be an error, and not a row that is silently not written.
+_REQUESTS: Final = """, request AS (
+    SELECT taken.no, q.request_id, q.body
+    FROM unnest(%s::bigint[], %s::bytea[], %s::bytea[]) AS q (ord, request_id, body) JOIN taken USING (ord)
+), asked AS (
+    UPDATE rehydrate.request AS known SET body = q.body FROM request AS q
+    WHERE known.request_id = q.request_id AND known.run = q.no
+    RETURNING known.request_id
+), opened AS (
+    INSERT INTO rehydrate.request (request_id, run, body)
+    SELECT request_id, no, body FROM request WHERE request_id NOT IN (SELECT request_id FROM asked)
+)"""
+_TURNS: Final = """, turn AS (
+    SELECT taken.no, q.name, q.number, q.body
+    FROM unnest(%s::bigint[], %s::bytea[], %s::bigint[], %s::bytea[]) AS q (ord, name, number, body)
+    JOIN taken USING (ord)
+), known AS (
+    UPDATE rehydrate.turn AS known SET body = q.body FROM turn AS q
+    WHERE known.name = q.name AND known.run = q.no AND known.number = q.number
+    RETURNING known.name
+), begun AS (
+    INSERT INTO rehydrate.turn (name, run, number, body)
+    SELECT name, no, number, body FROM turn WHERE name NOT IN (SELECT name FROM known)
+)"""
+_EVENTS: Final = """, events AS (
+    INSERT INTO rehydrate.event (run, number, body)
+    SELECT taken.no, e.number, e.body
+    FROM unnest(%s::bigint[], %s::bigint[], %s::bytea[]) AS e (ord, number, body) JOIN taken USING (ord)
+)"""
+_END: Final = " SELECT ord FROM taken"
+# A watcher reads kept events; where none are kept nobody is woken, as NOTIFY makes commits wait for one another.
+_END_AND_NOTIFY: Final = """
+SELECT taken.ord, CASE WHEN w.ord IS NOT NULL THEN pg_notify(%s, w.word)::text END
+FROM taken LEFT JOIN unnest(%s::bigint[], %s::text[]) AS w (ord, word) USING (ord)
+"""
+#: Runs are locked in the order of their ids, so that two processes with the same runs do not wait for each other.
+_IN_ORDER: Final = """
+SELECT 1 FROM rehydrate.run AS run WHERE run.run_id = ANY(%s::bytea[]) ORDER BY run.run_id FOR UPDATE
+"""
+
+
+def wave(commits: Sequence[Commit], now: float | None, words: Sequence[str | None]) -> list[Asked]:
+    """Return the statements that write commits of different runs; the last gives the numbers, from 1, of those taken.
+
+    `words`: what watchers of each run are woken by; `None` where nothing happened that they could read.
+    """
+    parts: list[str] = [_GIVEN, _MOVED, _MADE, _TAKEN]
+    values: list[object] = [*_columns(12, map(_run_row, commits)), now, now]
+
+    def add(part: str, width: int, rows: list[tuple[object, ...]]) -> None:
+        if rows:
+            parts.append(part)
+            values.extend(_columns(width, rows))
+
+    numbered = list(enumerate(commits, 1))
+    add(_RECORDS, 5, [(ord_, *row) for ord_, commit in numbered for row in _record_rows(commit)])
+    if any(commit.removes for commit in commits):
+        parts.append(_GONE)
+    add(_REQUESTS, 3, [(ord_, *row) for ord_, commit in numbered for row in _request_rows(commit)])
+    add(_TURNS, 4, [(ord_, *row) for ord_, commit in numbered for row in _turn_rows(commit)])
+    add(_EVENTS, 3, [(ord_, e.number, e.data) for ord_, commit in numbered for e in numbered_events(commit)])
+    woken = [(ord_, word) for ord_, word in enumerate(words, 1) if word is not None]
+    parts.append(_END_AND_NOTIFY if woken else _END)
+    if woken:
+        values += [CHANNEL, *_columns(2, woken)]
+    asked = ("".join(parts), values)
+    if len(commits) == 1:
+        return [asked]
+    return [in_order(commits), asked]
+
+
+def in_order(commits: Sequence[Commit]) -> Asked:
+    """Return the statement that locks the runs of commits, before a wave of several or several waves."""
+    return _IN_ORDER, ([commit.header.run_id.encode() for commit in commits],)
+
+
+def checkpoint_body(commit: Commit) -> bytes:
+    """Return the row of a commit's checkpoint, sealed."""
+    return seal_row(Written(commit.header, 0, len(commit.removes) + len(commit.puts)))
+
+
+def _columns(width: int, rows: Iterable[tuple[object, ...]]) -> list[list[object]]:
+    columns: list[list[object]] = [[] for _ in range(width)]
+    for row in rows:
+        for column, value in zip(columns, row, strict=True):
+            column.append(value)
+    return columns
+
+
+def _run_row(commit: Commit) -> tuple[object, ...]:
+    header, lease = commit.header, commit.lease
+    return (
+        header.run_id.encode(),
+        header.workflow.encode(),
+        header.status.value,
+        header.checkpoint_id.encode(),
+        None if commit.expected is None else commit.expected.encode(),
+        header.seq,
+        lease.epoch,
+        lease.epoch - 1 if lease.claim else lease.epoch,
+        lease.owner.encode() if lease.seconds > 0 else None,
+        lease.seconds,
+        check_after(commit),
+        checkpoint_body(commit),
+    )
+
+
+def _record_rows(commit: Commit) -> list[tuple[object, ...]]:
+    # A key that is both removed and written, or written twice, ends as what was written last.
+    changed: dict[str, bytes | None] = dict.fromkeys(commit.removes)
+    for put in commit.puts:
+        changed[put.key] = put.data
+    return [(n, key.encode(), key_name(key), data) for n, (key, data) in enumerate(changed.items())]
+
+
+def _request_rows(commit: Commit) -> list[tuple[object, ...]]:
+    rows = {row.request_id: row for row in commit.requests}
+    return [(request_id.encode(), seal_row(row)) for request_id, row in rows.items()]
+
+
+def _turn_rows(commit: Commit) -> list[tuple[object, ...]]:
+    turn = commit.turn
+    return [] if turn is None else [(turn_name(turn.workflow, turn.key), turn.number, seal_row(turn))]
