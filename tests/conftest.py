@@ -23,7 +23,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The URL of a PostgreSQL server, which all workers of a test run share."""
     # Loaded here, so that only tests with a server pay for it.
-    from tests.postgres.server import server
+    from tests.postgres.server import server  # noqa: PLC0415
 
     folder = tmp_path_factory.getbasetemp()
     with server(folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) as url:
@@ -33,7 +33,7 @@ def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture
 def postgres(postgres_url: str) -> Iterator["Place"]:
     """An empty place on the server."""
-    from tests.postgres.server import empty_place
+    from tests.postgres.server import empty_place  # noqa: PLC0415
 
     with empty_place(postgres_url) as place:
         yield place

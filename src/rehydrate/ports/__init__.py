@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from .clock import Clock, IdSource
 from .store import CheckpointStorage, Inspection, OpenRequest
+from .watching import Watched
 
-__all__ = ["CheckpointStorage", "Clock", "IdSource", "Inspection", "OpenRequest"]
+__all__ = ["CheckpointStorage", "Clock", "IdSource", "Inspection", "OpenRequest", "Watched"]

@@ -98,11 +98,8 @@ class OwnConnection:
     def forget(self) -> None:
         """Close the child's copy of its socket, without a word to the server."""
         connection, self._connection = self._connection, None
-        if connection is None or connection.closed:
-            return
-        _FORGOTTEN.append(connection)
-        with contextlib.suppress(OSError):
-            os.close(connection.fileno())
+        if connection is not None:
+            let_go(connection)
 
 
 class PooledConnection:
@@ -231,6 +228,15 @@ class _LostConnectionError(Exception):
 def connect(settings: Settings) -> Connection:
     """Make a connection that keeps no state on the server between transactions."""
     return psycopg.connect(make_conninfo("", **settings), autocommit=True, prepare_threshold=None)
+
+
+def let_go(connection: Connection) -> None:
+    """Close, in a forked child, its copy of a connection's socket, without a word to the server."""
+    if connection.closed:
+        return
+    _FORGOTTEN.append(connection)
+    with contextlib.suppress(OSError):
+        os.close(connection.fileno())
 
 
 #: Connections that a fork copied into this process. psycopg closes none that another process has made.

@@ -7,6 +7,7 @@ from functools import partial
 
 from .batches import Deletion, Now, Read, Save
 from .connections import Connector, OwnConnection, Pool, PooledConnection
+from .listening import Listener
 from .place import Place, settings_of
 from .reading import (
     read_checkpoint,
@@ -24,6 +25,7 @@ from .writing import Renewal
 
 __all__ = [
     "Deletion",
+    "Listener",
     "Now",
     "Pool",
     "Read",
@@ -32,6 +34,7 @@ __all__ = [
     "Session",
     "Worker",
     "connector",
+    "listener",
     "read_checkpoint",
     "read_events",
     "read_head",
@@ -49,3 +52,8 @@ def connector(url_or_pool: str | Pool, schema: str, waits: Sequence[float]) -> C
         return Connector(Place(None, schema), partial(PooledConnection, url_or_pool), waits)
     settings = settings_of(url_or_pool)
     return Connector(Place(settings, schema), partial(OwnConnection, settings), waits)
+
+
+def listener(connector: Connector, listen_url: str, waits: Sequence[float]) -> Listener:
+    """Return what hears of commits in a store's schema. Raises `WrongCallError` where the URL is none."""
+    return Listener(connector.place, settings_of(listen_url), waits)

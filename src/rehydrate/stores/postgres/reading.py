@@ -88,9 +88,9 @@ def read_checkpoint(session: Session, ref: CheckpointRef, now: float | None) -> 
             return None
         run, head, header = found
         if header.seq == head.header.seq:
-            rows = session.ask(_LIVE, (run.no, run.no))
+            rows = session.ask_last(_LIVE, (run.no, run.no))
         else:
-            rows = session.ask(_AT, (run.no, header.seq, run.no))
+            rows = session.ask_last(_AT, (run.no, header.seq, run.no))
     records, digests = _records(session, header, rows)
     return Stored(header=header, records=records, digests=digests, head=head)
 

@@ -34,6 +34,8 @@ class Session:
     def __init__(self, connection: Connection, place: Place) -> None:
         self.place = place
         self._connection = connection
+        #: What begins the transaction of `reading`, sent together with its first statement.
+        self._opening: list[Asked] = []
 
     @property
     def store(self) -> str:
@@ -42,7 +44,14 @@ class Session:
 
     def ask(self, statement: str, values: Sequence[object] = ()) -> list[TupleRow]:
         """Do one statement and return its rows."""
-        return _rows(self._sent(statement, values))
+        if not self._opening:
+            return _rows(self._sent(statement, values))
+        opening, self._opening = self._opening, []
+        return self.ask_all([*opening, (statement, values)])[-1]
+
+    def ask_last(self, statement: str, values: Sequence[object] = ()) -> list[TupleRow]:
+        """Do the last statement of `reading` and end its transaction, in one round trip."""
+        return self.ask_all([(statement, values), ("COMMIT", ())])[0]
 
     def ask_all(self, asked: Sequence[Asked]) -> list[list[TupleRow]]:
         """Do several statements in one round trip; the first that fails raises, and those behind it are not done."""
@@ -58,13 +67,24 @@ class Session:
     def writing(self) -> Generator[None]:
         """Do what is in the block as one transaction."""
         self.ask_all([(_BEGIN, ()), (_LIMITS, ())])
-        yield from self._ended_by("COMMIT")
+        is_done = False
+        try:
+            yield
+            is_done = True
+        finally:
+            if not is_done:
+                self.undo()
+        self.ask("COMMIT")
 
     @contextmanager
     def reading(self) -> Generator[None]:
         """Show one state of the database to all statements in the block."""
-        self.ask_all([(_BEGIN_READING, ()), (_LIMITS, ())])
-        yield from self._ended_by("COMMIT")
+        self._opening = [(_BEGIN_READING, ()), (_LIMITS, ())]
+        try:
+            yield
+        finally:
+            self._opening = []
+            self.undo()
 
     @contextmanager
     def apart(self) -> Generator[None]:
@@ -86,16 +106,6 @@ class Session:
     def script(self, text: str) -> None:
         """Do statements that are written in a file, inside of `writing`."""
         self._connection.execute(self.place.script(text), prepare=False)
-
-    def _ended_by(self, statement: str) -> Generator[None]:
-        is_done = False
-        try:
-            yield
-            is_done = True
-        finally:
-            if not is_done and not self._connection.closed:
-                self.undo()
-        self.ask(statement)
 
     def _sent(self, statement: str, values: Sequence[object]) -> psycopg.Cursor[TupleRow]:
         # A cursor class of its own: a pool of the user's may have set others for its connections.

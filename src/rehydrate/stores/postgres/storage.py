@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 import msgspec
 
-from rehydrate.errors import CheckpointNotFoundError, StoreClosedError, StoreUnavailableError
+from rehydrate.errors import CheckpointNotFoundError, StoreClosedError, StoreUnavailableError, WrongCallError
 from rehydrate.model.checkpoint import (
     CheckpointRef,
     Commit,
@@ -38,7 +38,7 @@ from rehydrate.stores.inspection import inspection
 from rehydrate.stores.standing import check_rows
 
 if TYPE_CHECKING:
-    from .driver import Pool, Session, Worker
+    from .driver import Listener, Pool, Session, Worker
 
 _T = TypeVar("_T")
 #: Seconds before each further attempt to reach the server.
@@ -50,7 +50,8 @@ class PostgresCheckpointStorage:
 
     `url_or_pool`: a URL or connection string of libpq, or a `psycopg_pool.ConnectionPool`, which stays the caller's to
     close. `clock`: what leases are measured on, instead of the server's clock. `keep_events`: it keeps what its runs
-    tell, too. `retry_waits`: seconds before each further attempt to reach a server that cannot be reached.
+    tell, too. `listen_url`: a URL that leads to the server itself, not to a pooler; with it readers of events are woken
+    by commits of other processes. `retry_waits`: seconds before each further attempt to reach the server.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class PostgresCheckpointStorage:
         clock: Clock | None = None,
         keep_events: bool = False,
         schema: str = "rehydrate",
+        listen_url: str | None = None,
         retry_waits: Sequence[float] = _WAITS,
     ) -> None:
         try:
@@ -76,7 +78,8 @@ class PostgresCheckpointStorage:
         connector = driver.connector(url_or_pool, schema, retry_waits)
         self._store = connector.place.store
         self._worker = driver.Worker(connector, self._now)
-        self._finalizer = weakref.finalize(self, self._worker.release)
+        self._listener = driver.listener(connector, listen_url, retry_waits) if listen_url is not None else None
+        self._finalizer = weakref.finalize(self, _release, self._worker, self._listener)
         # The end of the process is the worker's own matter.
         self._finalizer.atexit = False
         self._closed = False
@@ -96,6 +99,25 @@ class PostgresCheckpointStorage:
     def keeps_events(self) -> bool:
         """Whether this object keeps events of what it commits; it reads what any has kept."""
         return self._keeps_events
+
+    @property
+    def wakes(self) -> bool:
+        """Whether `changed` is told of commits; see `rehydrate.ports.Watched`."""
+        return self._listener is not None
+
+    async def changed(self, run_id: str, after: int) -> None:
+        """Return once a run may have events behind number `after`, or some seconds later. Needs a `listen_url`."""
+        check_texts(run_id=run_id)
+        listener = self._listener
+        if listener is None:
+            raise WrongCallError("this store object cannot be told of commits.", "Make it with a listen_url.")
+        waiting = listener.wait_for(run_id)
+        try:
+            head = await self.head(run_id)
+            if head is not None and head.owner is not None and head.header.events <= after:
+                await listener.woken(waiting)
+        finally:
+            listener.give_up(waiting)
 
     async def commit(self, commit: Commit) -> None:
         """Write one commit. Raises `CommitConflictError` where head, epoch, an id or a key is not as expected."""
@@ -185,6 +207,8 @@ class PostgresCheckpointStorage:
             return
         self._closed = True
         self._finalizer.detach()
+        if self._listener is not None:
+            self._listener.close()
         await self._worker.close()
 
     async def _read(self, work: Callable[[Session], _T], run_id: str | None = None) -> _T:
@@ -194,6 +218,12 @@ class PostgresCheckpointStorage:
         if self._closed:
             raise StoreClosedError(self._store)
         return self._worker
+
+
+def _release(worker: Worker, listener: Listener | None) -> None:
+    worker.release()
+    if listener is not None:
+        listener.close()
 
 
 def _server_time() -> float | None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-import os
 import threading
 from collections import deque
 from typing import Final
@@ -21,6 +20,7 @@ from rehydrate.stores.calls import answer
 
 from .batches import Now, Read, Write, do_read, do_writes, size_of
 from .connections import Connector, Link
+from .forks import mind_forks
 
 #: Threads of a store: one of them writes at a time, the others read.
 _THREADS: Final = 4
@@ -56,6 +56,7 @@ class Worker:
         self._ends = False
         self._reset()
         _workers.add(self)
+        mind_forks(self)
 
     def _reset(self) -> None:
         # Its holder can take this lock again: a collector may call `release` in the middle of anything.
@@ -209,33 +210,10 @@ def _nothing(session: object) -> None:
     """Do nothing."""
 
 
-#: All workers, and those that were caught by a fork.
 _workers: WeakSet[Worker] = WeakSet()
-_caught: list[Worker] = []
-
-
-def _before_fork() -> None:
-    _caught[:] = list(_workers)
-    for worker in _caught:
-        worker.before_fork()
-
-
-def _after_fork_in_parent() -> None:
-    for worker in _caught:
-        worker.after_fork_in_parent()
-    _caught.clear()
-
-
-def _after_fork_in_child() -> None:
-    for worker in _caught:
-        worker.after_fork_in_child()
-    _caught.clear()
 
 
 @atexit.register
 def _at_exit() -> None:
     for worker in list(_workers):
         worker.stop()
-
-
-os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)
