@@ -4,6 +4,7 @@ Both listen on a port of this machine and serve each client in a thread.
 """
 
 import contextlib
+import os
 import queue
 import selectors
 import socket
@@ -94,11 +95,15 @@ class Backend:
 
     def __init__(self, url: str) -> None:
         self._connection = psycopg.connect(make_conninfo(url, sslmode="disable"), autocommit=True)
-        self.socket = socket.socket(fileno=self._connection.fileno())
+        self.socket = socket.socket(fileno=os.dup(self._connection.fileno()))
         self.socket.setblocking(True)
         names = ("server_version", "server_encoding", "client_encoding", "standard_conforming_strings", "TimeZone")
         told = ((name.encode(), self._connection.pgconn.parameter_status(name.encode()) or b"") for name in names)
         self.parameters = b"".join(message(b"S", name + b"\0" + value + b"\0") for name, value in told)
+
+    def close(self) -> None:
+        self.socket.close()
+        self._connection.close()
 
 
 class TransactionPooler(Relay):
@@ -127,13 +132,15 @@ class TransactionPooler(Relay):
             if _pump(client, backend.socket, first):
                 self._free.put(backend)
             else:
-                backend.socket.close()
                 return
 
     def close(self) -> None:
         for backend in self._backends:
-            self.keep(backend.socket)
+            with contextlib.suppress(OSError):
+                backend.socket.shutdown(socket.SHUT_RDWR)
         super().close()
+        for backend in self._backends:
+            backend.close()
 
 
 def _pump(client: socket.socket, server: socket.socket, first: bytes) -> bool:
@@ -171,7 +178,8 @@ class Proxy(Relay):
     def __init__(self, url: str) -> None:
         self.cut_at: str | None = None
         self.meanwhile: Callable[[], object] = lambda: None
-        #: How many requests that commit there were.
+        #: How many requests there were, and how many that commit.
+        self.requests = 0
         self.commits = 0
         self._late: list[tuple[socket.socket, bytes]] = []
         super().__init__(url)
@@ -211,6 +219,7 @@ class Proxy(Relay):
     def _requests(self, client: socket.socket, server: socket.socket) -> None:
         while True:
             request = _request(client)
+            self.requests += 1
             if b"COMMIT" in request:
                 self.commits += 1
                 if self.cut_at is not None:

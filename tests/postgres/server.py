@@ -2,7 +2,7 @@
 
 import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,11 +35,14 @@ class Place:
 
     def change(self, *statements: str) -> int:
         """Do statements and return how many rows they changed."""
+        with self.changing() as change:
+            return sum(map(change, statements))
+
+    @contextmanager
+    def changing(self) -> Iterator[Callable[[str], int]]:
+        """Give what does one statement and returns how many rows it changed."""
         with psycopg.connect(self.url, autocommit=True) as connection:
-            return sum(
-                connection.execute(text.replace("rehydrate.", f"{self.schema}.").encode()).rowcount
-                for text in statements
-            )
+            yield lambda text: connection.execute(text.replace("rehydrate.", f"{self.schema}.").encode()).rowcount
 
 
 @contextmanager

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from functools import partial
+
+from rehydrate.errors import WrongCallError
 
 from .batches import Deletion, Now, Read, Save
 from .connections import Connector, OwnConnection, Pool, PooledConnection
@@ -49,6 +52,11 @@ __all__ = [
 def connector(url_or_pool: str | Pool, schema: str, waits: Sequence[float]) -> Connector:
     """Return how a store reaches its server. Raises `WrongCallError` where this names none."""
     if isinstance(url_or_pool, Pool):
+        if inspect.iscoroutinefunction(url_or_pool.getconn):
+            raise WrongCallError(
+                "a PostgreSQL store was given a pool of asyncio connections, which belong to one event loop.",
+                "Pass a psycopg_pool.ConnectionPool.",
+            )
         return Connector(Place(None, schema), partial(PooledConnection, url_or_pool), waits)
     settings = settings_of(url_or_pool)
     return Connector(Place(settings, schema), partial(OwnConnection, settings), waits)

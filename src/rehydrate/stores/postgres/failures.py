@@ -44,6 +44,12 @@ _OF_CONNECTING: Final = (
     ("remaining connection slots", "53300"),
     ("too many connections", "53300"),
 )
+#: What a pool says, by the name of the class: it may be another library's version of it, or not be there at all.
+_OF_POOLS: Final = {
+    "PoolClosed": "Open the pool before the store is used, and close it after the store.",
+    "PoolTimeout": "Check that the server can be reached, or make the pool larger; the pool's log has the reason.",
+    "TooManyRequests": "Make the pool larger, then call again.",
+}
 #: Seen again after a while, these may be gone: the server starts or stops, or the connection broke.
 _TRANSIENT: Final = ("08", "57P01", "57P02", "57P03", "53300")
 #: The transaction lost against another one and can be done again at once.
@@ -61,6 +67,8 @@ def is_transient(error: psycopg.Error) -> bool:
     state = error.sqlstate
     if state is not None:
         return state.startswith(_TRANSIENT) or state in _LOST
+    if type(error).__name__ in _OF_POOLS:
+        return False
     return isinstance(error, psycopg.OperationalError) and _kind_of_connecting(error) not in _LASTING
 
 
@@ -74,6 +82,9 @@ def translate(error: psycopg.Error, store: str) -> RehydrateError:
     state = error.sqlstate
     problem = _problem(error)
     if state is None:
+        pool_fix = _OF_POOLS.get(type(error).__name__)
+        if pool_fix is not None:
+            return StoreUnavailableError(store, problem, pool_fix)
         kind = _kind_of_connecting(error)
         return StoreUnavailableError(store, problem, _FIXES[kind] if kind else _GONE)
     # What a statement names and what is not there, and rows that cannot be: somebody has changed the tables.
