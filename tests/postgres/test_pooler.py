@@ -26,7 +26,7 @@ def test_the_contract_holds_behind_a_pooler(pooled: Place, pooler: TransactionPo
 
 def test_the_pooler_of_these_tests_keeps_no_session(pooled: Place) -> None:
     """What the store must not use is lost there, or refused: a setting, a prepared statement."""
-    with psycopg.connect(pooled.url, autocommit=True, prepare_threshold=None) as connection:
+    with psycopg.connect(pooled.url, autocommit=True, prepare_threshold=5) as connection:
         connection.execute("SET application_name = 'mine'")
         assert connection.execute("SHOW application_name").fetchone() != ("mine",)
         with pytest.raises(psycopg.errors.InvalidSqlStatementName):
