@@ -7,25 +7,32 @@ import html
 import re
 from dataclasses import dataclass, field
 
+_SMALL = '<small>(?P<rules>[^"\n]+)</small>'
 _MERMAID = {
     "box": re.compile(r'subgraph (?P<key>\w+)\["(?P<label>[^"\n]*)"\]'),
     "end": re.compile(r"end"),
     "direction": re.compile(r"direction TB"),
+    "rules": re.compile(rf'(?P<key>\w+)rules\["{_SMALL}"\]'),
+    "style": re.compile(r"style \w+rules fill:none,stroke:none"),
+    "place": re.compile(r"\w+in ~~~ \w+rules"),
     "node": re.compile(
         r"(?P<key>\w+)(?P<open>\(\(\(|\(\(|\(|\[/|\[|\{\{)"
-        r'"(?P<label>[^"\n]*)"(?P<close>\)\)\)|\)\)|\)|/\]|\]|\}\})'
+        rf'"(?P<label>[^"<\n]*)(?:<br/>{_SMALL})?"(?P<close>\)\)\)|\)\)|\)|/\]|\]|\}}\}})'
     ),
     "arrow": re.compile(r'(?P<source>\w+) (?P<line>-->|-\.->|==>|-\.-)(?:\|"(?P<label>[^"\n]+)"\|)? (?P<target>\w+)'),
 }
 _CLOSING = {"(((": ")))", "((": "))", "(": ")", "[/": "/]", "[": "]", "{{": "}}"}
 #: What may stand in a label as it is: a sign alone means nothing to Mermaid, Markdown or HTML.
 _HARMLESS = re.compile(r"(?:#\d+;|\w|(?<=\w)[-.](?=\w)| |[→…])*")
+#: What Mermaid makes of a label when it has decoded it.
+_READ_LATE = re.compile(r"\$\$.*?\$\$|fa[bklrs]?:fa-")
 _DOT_TEXT = r'"(?P<label>(?:[^"\\\n]|\\.)*)"'
+_DOT_LABEL = rf'(?:{_DOT_TEXT}|<(?P<first>[^<\n]*)<br/><font point-size="10">(?P<rules>[^\n]+)</font>>)'
 _DOT = {
     "box": re.compile(r"subgraph cluster_(?P<key>\w+) \{"),
-    "title": re.compile(f"label={_DOT_TEXT}"),
+    "title": re.compile(f"label={_DOT_LABEL}"),
     "end": re.compile(r"\}"),
-    "node": re.compile(rf'(?P<key>\w+) \[(?:label="", tooltip|label)={_DOT_TEXT}, (?P<open>shape=[\w=,. ]+)\]'),
+    "node": re.compile(rf'(?P<key>\w+) \[(?:label="", tooltip|label)={_DOT_LABEL}, (?P<open>shape=[\w=,. ]+)\]'),
     "arrow": re.compile(
         rf"(?P<source>\w+) -> (?P<target>\w+)(?: \[(?:label={_DOT_TEXT})?(?:, )?(?P<line>[\w=, ]*)\])?"
     ),
@@ -35,13 +42,15 @@ _RESERVED = {"end", "graph", "subgraph", "node", "edge", "digraph", "strict", "d
 
 @dataclass
 class Seen:
-    """What a drawing shows: boxes, nodes and arrows in their order; `within` has the box of each box and node."""
+    """What a drawing shows: boxes, nodes and arrows in their order; `within` has the box of each box and node, `rules`
+    the lines of small print of those that have some."""
 
     boxes: dict[str, str] = field(default_factory=dict)
     nodes: dict[str, str] = field(default_factory=dict)
     shapes: dict[str, str] = field(default_factory=dict)
     arrows: list[tuple[str, str, str, str]] = field(default_factory=list)
     within: dict[str, str] = field(default_factory=dict)
+    rules: dict[str, list[str]] = field(default_factory=dict)
 
     def shown(self) -> list[tuple[str, str, str]]:
         """The arrows with the labels of their ends."""
@@ -73,6 +82,12 @@ def _read(lines, forms, decoded) -> Seen:
         assert found is not None, (number, line)
         given = found.groupdict()
         label = decoded(given["label"]) if given.get("label") is not None else ""
+        if given.get("first") is not None:
+            label = _decoded_html(given["first"])
+        if given.get("rules") is not None:
+            owner = open_boxes[-1] if kind in ("title", "rules") else given["key"]
+            small = _decoded_html if "first" in given else decoded
+            seen.rules[owner] = [small(line) for line in given["rules"].split("<br/>")]
         if kind in ("box", "node"):
             key = given["key"]
             assert key not in seen.within
@@ -99,10 +114,17 @@ def _read(lines, forms, decoded) -> Seen:
 
 def _decoded_mermaid(label: str) -> str:
     assert _HARMLESS.fullmatch(label), label
-    return html.unescape(re.sub(r"#(\d+);", r"&#\1;", label))
+    decoded = html.unescape(re.sub(r"#(\d+);", r"&#\1;", label))
+    assert _READ_LATE.search(decoded) is None, label
+    return decoded.replace("\u200b", "")
 
 
 def _decoded_dot(label: str) -> str:
     assert re.fullmatch(r'(?:[^\\]|\\[\\"])*', label), label
     assert re.search(r"&(?!amp;)", label) is None, label
     return html.unescape(re.sub(r'\\([\\"])', r"\1", label))
+
+
+def _decoded_html(text: str) -> str:
+    assert re.fullmatch(r"(?:[^<>&\\]|&(?:amp|lt|gt|quot|#x27);|\\\\)*", text), text
+    return html.unescape(text.replace("\\\\", "\\"))

@@ -11,6 +11,8 @@ from rehydrate import (
     Default,
     Executor,
     Retry,
+    SubWorkflowRequestMessage,
+    SubWorkflowResponseMessage,
     Workflow,
     WorkflowBuilder,
     WorkflowContext,
@@ -83,6 +85,39 @@ def twice() -> Workflow:
     start, last = node("start"), join("last", str)
     builder = WorkflowBuilder("parent", start).add_fan_out_edges(start, [left, right])
     return builder.add_fan_in_edges([right, left], last).build()
+
+
+def settings() -> Workflow:
+    """Each way in which an executor is run that is not the default."""
+
+    @executor(id="flaky", retry=Retry(attempts=4), timeout=2.5)
+    async def flaky(number: int) -> int:
+        return number
+
+    @executor(id="gather", timeout=1)
+    async def gather(numbers: list[int]) -> int:
+        return len(numbers)
+
+    @executor(id="answer")
+    async def answer(
+        asked: SubWorkflowRequestMessage, ctx: WorkflowContext[SubWorkflowResponseMessage | int]
+    ) -> None: ...
+
+    inner = WorkflowBuilder("inner", Ask("ask")).build()
+    shared = WorkflowExecutor(
+        inner,
+        "shared",
+        isolation="shared",
+        requests="intercept",
+        forward_outputs="output",
+        timeout=60,
+        inputs={"above": "below", "an order that came": "order"},
+        outputs={"made": "kept"},
+    )
+    kept, last = WorkflowExecutor(inner, "kept", inputs={"above": "below"}), node("last")
+    builder = WorkflowBuilder("settings", flaky).add_edge(flaky, shared).add_edge(flaky, kept)
+    builder.add_edge(kept, last, is_big, forward_when="finished").add_edge(shared, answer)
+    return builder.add_fan_in_edges([kept, answer], gather).build()
 
 
 def mapped() -> Workflow:
@@ -163,22 +198,65 @@ def test_the_text_names_what_decides() -> None:
 
 
 def test_the_text_says_how_an_executor_is_run() -> None:
-    """Only what is not the default: attempts, seconds, and how a sub-workflow is nested."""
-
-    @executor(id="flaky", retry=Retry(attempts=4), timeout=2.5)
-    async def flaky(number: int) -> int:
-        return number
-
-    inner = WorkflowBuilder("inner", node("only", int, None)).build()
-    shared = WorkflowExecutor(
-        inner, "shared", isolation="shared", timeout=60, inputs={"above": "below"}, outputs={"made": "kept"}
-    )
-    text = WorkflowBuilder("policies", flaky).add_edge(flaky, shared).build().draw()
-    lines = [line.strip("│ ").rstrip() for line in text.splitlines()]
+    """Only what is not the default: attempts, seconds, and how a sub-workflow is nested; what is too long for a line
+    goes on in the next."""
+    lines = [line.strip("│ ").rstrip() for line in settings().draw().splitlines()]
     assert [line for line in lines if line.startswith("~")] == [
         "~ 4 attempts, 2.5 s at most",
-        "~ 60 s at most, shared, above in as below, made out as kept",
+        "~ above in as below",
+        "~ 60 s at most, shared, requests intercepted, outputs leave",
+        "~ above in as below, an order that came in as order, made out as kept",
+        "~ 1 s at most",
     ]
+    assert [line for line in lines if "→" in line and "Question" not in line] == [
+        "├→ kept",
+        "└→ shared",
+        "├→ last    if is_big, when finished",
+        "└→ gather  join 1 of 2",
+        "└→ answer",
+        "└→ gather  join 2 of 2",
+    ]
+
+
+@pytest.mark.parametrize("format", READERS)
+def test_small_print_says_how_an_executor_is_run(format) -> None:
+    """The words of the text drawing, in short lines; those of a sub-workflow stand in its box."""
+    seen = READERS[format](settings().draw(format))
+    assert {seen.boxes.get(key) or seen.nodes[key]: rules for key, rules in seen.rules.items()} == {
+        "flaky": ["4 attempts, 2.5 s at most"],
+        "kept: inner": ["above in as below"],
+        "shared: inner": [
+            "60 s at most, shared",
+            "requests intercepted",
+            "outputs leave",
+            "above in as below",
+            "an order that came in as order",
+            "made out as kept",
+        ],
+        "gather": ["1 s at most"],
+    }
+    assert [each for each in seen.shown() if "finished" in each[2]] == [("output", "last", "if is_big, when finished")]
+
+
+@pytest.mark.parametrize("format", READERS)
+def test_small_print_may_have_any_characters(format) -> None:
+    """State keys are in it, and the ids that stand above it are escaped as without."""
+
+    def retried(id: str) -> Executor:
+        @executor(id=id, retry=Retry(attempts=3), message=int, sends=(), yields=(), returns=int)
+        def run(message): ...
+
+        return run
+
+    start = node("start")
+    keys = {key: f"k{number}" for number, key in enumerate([*ODD, "a/b", "&#38;", "#38;", "</small>", "</font>>"])}
+    sub = WorkflowExecutor(WorkflowBuilder("inner", node("only", int, None)).build(), "sub", inputs=keys)
+    workflow = WorkflowBuilder("odd", start).add_fan_out_edges(start, [sub, *map(retried, ODD)]).build()
+    seen = READERS[format](workflow.draw(format))
+    small = {seen.nodes[key]: rules for key, rules in seen.rules.items() if key in seen.nodes}
+    assert small == {visible(id): ["3 attempts"] for id in ODD}
+    (box,) = [rules for key, rules in seen.rules.items() if key in seen.boxes]
+    assert ", ".join(box) == ", ".join(visible(f"{key} in as {keys[key]}") for key in sorted(keys))
 
 
 @pytest.mark.parametrize("format", READERS)
@@ -303,7 +381,7 @@ def test_names_of_conditions_and_boxes_may_have_any_characters(format) -> None:
 
 def test_the_lines_of_the_text_end_below_each_other() -> None:
     """Wide and combining characters are counted as a terminal does, and no id makes a line too long."""
-    for workflow in (starlike(ODD), every_kind(), twice(), mapped(), audit_workflow()):
+    for workflow in (starlike(ODD), every_kind(), twice(), mapped(), settings(), audit_workflow()):
         widths = {cells(line) for line in workflow.draw().splitlines()}
         assert len(widths) == 1
         assert max(widths) <= 80
@@ -315,6 +393,7 @@ def test_every_random_graph_can_be_drawn(seed) -> None:
     workflow = build(plan(seed))
     mermaid, dot = read_mermaid(workflow.draw("mermaid")), read_dot(workflow.draw("dot"))
     assert (mermaid.boxes, mermaid.nodes, mermaid.within) == (dot.boxes, dot.nodes, dot.within)
+    assert mermaid.rules == dot.rules
     assert mermaid.shown() == dot.shown()
     assert len({cells(line) for line in workflow.draw("text").splitlines()}) == 1
 

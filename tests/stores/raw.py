@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import msgspec
 
-from rehydrate.model.checkpoint import Commit, RequestRow
+from rehydrate.model.checkpoint import Commit, Offer, RequestRow
 from rehydrate.stores.sqlite import SqliteCheckpointStorage
 from rehydrate.testing.store_contract import CommitMaker, ManualClock
 
@@ -36,7 +36,8 @@ def told(commit: Commit, *events: bytes) -> Commit:
 
 
 def fill(path: Path, run_id: str = "run") -> CommitMaker:
-    """Store a run at rest: three checkpoints; records `a`, `b`, a big one; a request, a turn with a key, two events."""
+    """Store a run at rest: three checkpoints; records `a`, `b`, a big one; a request, a turn with a key, two
+    events, a name, an offer."""
     if path.exists():
         return commit_run(path, run_id)
     data, maker = filled(run_id)
@@ -62,6 +63,8 @@ def commit_run(path: Path, run_id: str) -> CommitMaker:
         request = RequestRow(f"q-{run_id}", run_id, "child#1", "open")
         await store.commit(maker.step({"a": b"second a"}, requests=[request], turn=maker.turn(f"key-{run_id}")))
         await store.commit(told(maker.end({"b": b"second b"}), b"first", b"second"))
+        await store.tag(run_id, "begun", f"{run_id}:0")
+        await store.offer(Offer(run_id, "letter", b"come"))
 
     use(path, main)
     return maker

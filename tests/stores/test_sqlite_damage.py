@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from rehydrate.errors import CheckpointCorruptError, CheckpointFormatError, CommitConflictError, RehydrateError
-from rehydrate.model.checkpoint import Latest, Stored, TurnRow
+from rehydrate.model.checkpoint import At, Latest, Offer, Stored, TurnRow
 from rehydrate.stores.sqlite import SqliteCheckpointStorage
 from rehydrate.stores.sqlite_writing import PART_BYTES
 from rehydrate.testing.store_contract import CommitMaker
@@ -97,6 +97,15 @@ def test_an_earlier_checkpoint_reports_lost_records(tmp_path: Path) -> None:
         ("rehydrate_run", "standing", lambda store: store.delete("run")),
         ("rehydrate_request", "body", lambda store: store.find_request("q-run")),
         ("rehydrate_turn", "body", lambda store: store.find_turn("flow", "key-run")),
+        ("rehydrate_request", "body", lambda store: store.requests()),
+        ("rehydrate_tag", "body", lambda store: store.tags("run")),
+        ("rehydrate_tag", "body", lambda store: store.load(At("run", "begun"))),
+        ("rehydrate_tag", "body", lambda store: store.forget("run", [0])),
+        ("rehydrate_offer", "body", lambda store: store.offers("run")),
+        ("rehydrate_offer", "body", lambda store: store.offer(Offer("run", "letter", b"come"))),
+        ("rehydrate_checkpoint", "body", lambda store: store.forget("run", [1])),
+        ("rehydrate_checkpoint", "body", lambda store: store.archive("run")),
+        ("rehydrate_record", "data", lambda store: store.archive("run")),
     ],
 )
 @pytest.mark.parametrize(
@@ -156,7 +165,7 @@ def test_a_header_of_a_newer_format_says_so(tmp_path: Path) -> None:
     """A header written by newer code is an error of its own, even where its fields are others."""
     path = tmp_path / "runs.db"
     fill(path)
-    body = msgspec.msgpack.encode([{"format": 2, "run_id": 7}, "no number"])
+    body = msgspec.msgpack.encode([[2, 7], "no number"])
     sealed = hashlib.sha256(body).digest()[:8] + body
     change(path, f"UPDATE rehydrate_checkpoint SET body = x'{sealed.hex()}'")
     with pytest.raises(CheckpointFormatError, match="has format 2; this version reads up to 1"):

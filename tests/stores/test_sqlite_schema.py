@@ -10,7 +10,7 @@ import pytest
 
 from rehydrate.errors import CheckpointCorruptError, CheckpointFormatError
 from rehydrate.model.checkpoint import Latest
-from rehydrate.stores import sqlite_reading, sqlite_writing
+from rehydrate.stores import sqlite_archive, sqlite_inbox, sqlite_reading, sqlite_retention, sqlite_writing
 from rehydrate.stores.migrations import Migration, known_migrations, migrate, missing_migrations
 from tests.stores.raw import ask, change, fill, use
 
@@ -30,11 +30,11 @@ def test_each_migration_is_applied_once_with_its_checksum(tmp_path: Path) -> Non
     path = tmp_path / "runs.db"
     fill(path)
     schema = ask(path, SCHEMA)
-    names = ["0001_runs.sql", "0002_events.sql"]
+    names = ["0001_runs.sql", "0002_events.sql", "0003_inbox_and_tags.sql"]
     texts = [files("rehydrate.stores").joinpath("sql", name).read_bytes() for name in names]
     applied = [
         (number, name, hashlib.sha256(text).hexdigest())
-        for number, name, text in zip((1, 2), names, texts, strict=True)
+        for number, name, text in zip((1, 2, 3), names, texts, strict=True)
     ]
     assert ask(path, "SELECT * FROM rehydrate_migration") == applied
     use(path, lambda store: store.head("run"))
@@ -94,10 +94,11 @@ def test_a_migration_is_applied_whole_or_not_at_all() -> None:
 
 STATEMENTS = [
     (module, name, statement)
-    for module in (sqlite_reading, sqlite_writing)
+    for module in (sqlite_reading, sqlite_writing, sqlite_inbox, sqlite_retention, sqlite_archive)
     for name, value in sorted(vars(module).items())
     for statement in ([value] if isinstance(value, str) else value if isinstance(value, tuple) else [])
-    if name.startswith("_") and name not in {"_RUNS", "__doc__", "__name__", "__file__", "__package__", "__cached__"}
+    if name.startswith("_")
+    and name not in {"_RUNS", "_OPEN", "__doc__", "__name__", "__file__", "__package__", "__cached__"}
 ]
 
 
@@ -132,11 +133,30 @@ def test_pages_of_runs_come_from_an_index(tmp_path: Path, where: str, expected: 
     assert [line for line in plan if "TEMP B-TREE" in line] == []
 
 
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ("1", "SCAN rehydrate_request USING INDEX rehydrate_request_open"),
+        ("request_id > ?", "SEARCH rehydrate_request USING INDEX rehydrate_request_open (request_id>?)"),
+        ("run = ?", "SEARCH rehydrate_request USING INDEX rehydrate_request_open_by_run (run=?)"),
+        ("workflow = ?", "SEARCH rehydrate_request USING INDEX rehydrate_request_open_by_workflow (workflow=?)"),
+    ],
+)
+def test_pages_of_open_requests_come_from_an_index(tmp_path: Path, where: str, expected: str) -> None:
+    """A page of open requests is read in the order of an index that holds no other ones, without sorting."""
+    path = tmp_path / "runs.db"
+    fill(path)
+    statement = vars(sqlite_reading)["_OPEN"].format(where=where)
+    with closing(sqlite3.connect(path)) as connection:
+        plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}", [1] * statement.count("?"))]
+    assert plan == [expected]
+
+
 def test_a_deleted_run_leaves_no_row(tmp_path: Path) -> None:
     """Deleting the only run empties every table."""
     path = tmp_path / "runs.db"
     fill(path)
-    tables = ("run", "checkpoint", "record", "live", "request", "turn", "event")
+    tables = ("run", "checkpoint", "record", "live", "request", "turn", "event", "tag", "offer")
     assert all(ask(path, f"SELECT count(*) FROM rehydrate_{table}")[0][0] for table in tables)
     assert use(path, lambda store: store.delete("run")) is True
     assert {table: ask(path, f"SELECT count(*) FROM rehydrate_{table}")[0][0] for table in tables} == dict.fromkeys(

@@ -62,7 +62,17 @@ from .run import (
     StateConflictError,
     SubWorkflowTimeoutError,
 )
-from .store import CommitConflictError, EventsNotKeptError, SaveFailedError, StoreClosedError, StoreUnavailableError
+from .store import (
+    CommitConflictError,
+    EventsNotKeptError,
+    OfferConflictError,
+    SaveFailedError,
+    StoreBrokenError,
+    StoreClosedError,
+    StoreFullError,
+    StoreReadOnlyError,
+    StoreUnavailableError,
+)
 
 __all__ = [
     "AlreadyAnsweredError",
@@ -100,6 +110,7 @@ __all__ = [
     "NoHandlerError",
     "NoStoreError",
     "NotStorableError",
+    "OfferConflictError",
     "PendingRequestsError",
     "PolicyError",
     "PredicateError",
@@ -119,8 +130,11 @@ __all__ = [
     "SingleOutputError",
     "StaleCheckpointError",
     "StateConflictError",
+    "StoreBrokenError",
     "StoreClosedError",
     "StoreError",
+    "StoreFullError",
+    "StoreReadOnlyError",
     "StoreUnavailableError",
     "StreamStateError",
     "SubWorkflowTimeoutError",

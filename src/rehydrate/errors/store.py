@@ -30,6 +30,23 @@ class CommitConflictError(StoreError):
 
 
 @dataclass(eq=False, repr=False)
+class OfferConflictError(StoreError):
+    """A key was offered to a run before, with something else."""
+
+    code: ClassVar[str] = "offer-conflict"
+    run_id: str
+    key: str
+
+    def text(self) -> str:
+        """Name run and key."""
+        return f"key {self.key!r} was offered to run {self.run_id!r} before, with something else."
+
+    def action(self) -> str:
+        """Say what to do next."""
+        return "Give each thing that you offer a key of its own; only the same again may come under the same key."
+
+
+@dataclass(eq=False, repr=False)
 class SaveFailedError(StoreError):
     """A checkpoint could not be saved, so the run stopped at its last saved one."""
 
@@ -85,6 +102,27 @@ class StoreUnavailableError(StoreError):
     def action(self) -> str:
         """Say what to do next."""
         return self.fix
+
+
+@dataclass(eq=False, repr=False)
+class StoreFullError(StoreUnavailableError):
+    """The disk of the store has no room; what was to be written was not, and what is there can be used."""
+
+    code: ClassVar[str] = "store-full"
+
+
+@dataclass(eq=False, repr=False)
+class StoreReadOnlyError(StoreUnavailableError):
+    """The store, or the place that it is in, cannot be written."""
+
+    code: ClassVar[str] = "store-read-only"
+
+
+@dataclass(eq=False, repr=False)
+class StoreBrokenError(StoreUnavailableError):
+    """Reading or writing failed under the store, which then stopped: what it knows may not be what is on the disk."""
+
+    code: ClassVar[str] = "store-broken"
 
 
 @dataclass(eq=False, repr=False)

@@ -1,29 +1,34 @@
 """A workflow as boxes, nodes and arrows with keys, for formats that place them by themselves.
 
 A box has a node where messages come in and one where outputs leave, so that arrows never end at a box. Keys are made
-from places, ids stand in labels only. Knows no format.
+from places, ids stand in labels only. Knows no format: what is written for each thing is a format's `Syntax`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from rehydrate.graph.description import EdgeDescription, ExecutorDescription, WorkflowDescription
-from rehydrate.graph.drawing_parts import Labels, question_of, title_of, visible
+from rehydrate.graph.drawing_parts import Labels, packed, question_of, rules_of, title_of, visible
 
 Shape: TypeAlias = Literal["start", "output", "class", "function", "join", "ask"]
 Style: TypeAlias = Literal["plain", "conditional", "list", "ask"]
 
+#: Small print of this many characters is about as wide as a node.
+_LONGEST_RULES: Final = 30
+
 
 @dataclass(frozen=True)
 class Node:
-    """Something to draw by its shape; labels are one line, and may have any printable character."""
+    """Something to draw by its shape; `rules` are lines that say how it is run. A label is one line; all may have any
+    printable character."""
 
     key: str
     shape: Shape
     label: str
+    rules: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -38,17 +43,47 @@ class Arrow:
 
 @dataclass(frozen=True)
 class Box:
-    """A workflow: its nodes and boxes in canonical order, and the arrows between them."""
+    """A workflow: how it is run, its nodes and boxes in canonical order, and the arrows between them.
+
+    `inlet` is the key of the node where messages come in.
+    """
 
     key: str
     label: str
+    rules: tuple[str, ...]
+    inlet: str
     inside: tuple[Node | Box, ...]
     arrows: tuple[Arrow, ...]
 
 
+@dataclass(frozen=True)
+class Syntax:
+    """What a format writes for a node, for an arrow, and where a box begins and ends, in lines without indent."""
+
+    opening: Callable[[Box], Sequence[str]]
+    node: Callable[[Node], str]
+    arrow: Callable[[Arrow], str]
+    closing: str
+
+
+def lines_of(box: Box, syntax: Syntax, indent: str = "  ") -> Iterator[str]:
+    """Yield the lines of a box with all in it: what is inside before the arrows, each level further in."""
+    first, *others = syntax.opening(box)
+    inner = f"{indent}  "
+    yield indent + first
+    yield from (inner + line for line in others)
+    for each in box.inside:
+        if isinstance(each, Box):
+            yield from lines_of(each, syntax, inner)
+        else:
+            yield inner + syntax.node(each)
+    yield from (inner + syntax.arrow(arrow) for arrow in box.arrows)
+    yield indent + syntax.closing
+
+
 def boxes_of(workflow: WorkflowDescription) -> Box:
     """Return the box of a workflow with all below it; a child that is used twice is two boxes."""
-    return _Boxing(workflow, "n").box(title_of(workflow), leaves=False)
+    return _Boxing(workflow, "n").box(title_of(workflow), (), leaves=False)
 
 
 class _Boxing:
@@ -62,23 +97,25 @@ class _Boxing:
         #: What gets lists: joins, and the ends of maps.
         self.gathering = {join.target for join in workflow.joins} | {edge.into for edge in workflow.edges}
 
-    def box(self, label: str, *, leaves: bool) -> Box:
+    def box(self, label: str, rules: tuple[str, ...], *, leaves: bool) -> Box:
         outward = [each.id for each in self.workflow.executors if each.yields]
-        inside = [Node(f"{self.key}in", "start", "start"), *self._inside()]
-        arrows = [Arrow(f"{self.key}in", self._entry(self.workflow.start)), *self._arrows()]
+        inlet = f"{self.key}in"
+        inside = [Node(inlet, "start", "start"), *self._inside()]
+        arrows = [Arrow(inlet, self._entry(self.workflow.start)), *self._arrows()]
         if outward or leaves:
             inside.append(Node(f"{self.key}out", "output", "output"))
         arrows += [Arrow(self._exit(id), f"{self.key}out") for id in outward]
-        return Box(self.key, visible(label), tuple(inside), tuple(arrows))
+        return Box(self.key, visible(label), rules, inlet, tuple(inside), tuple(arrows))
 
     def _inside(self) -> Iterator[Node | Box]:
         sources = {edge.source for edge in self.workflow.edges}
         for each in self.workflow.executors:
+            rules = tuple(packed(map(visible, rules_of(each, self.workflow)), _LONGEST_RULES))
             if each.workflow:
                 boxing = _Boxing(each.workflow, f"{self.keys[each.id]}_")
-                yield boxing.box(title_of(each.workflow, each.id), leaves=each.id in sources)
+                yield boxing.box(title_of(each.workflow, each.id), rules, leaves=each.id in sources)
             else:
-                yield Node(self.keys[each.id], _shape(each, each.id in self.gathering), visible(each.id))
+                yield Node(self.keys[each.id], _shape(each, each.id in self.gathering), visible(each.id), rules)
             for place, request in enumerate(each.asks, 1):
                 yield Node(f"{self.keys[each.id]}ask{place}", "ask", visible(f"asks {question_of(request)}"))
 

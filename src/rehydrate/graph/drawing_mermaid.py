@@ -1,15 +1,16 @@
 """A workflow as a Mermaid flowchart, with a subgraph for each box.
 
-Everything in a label that Mermaid, Markdown or HTML could read as its own is escaped.
+Everything in a label that Mermaid, Markdown or HTML could read as its own is escaped; of HTML there are a line break
+and small print.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
-from rehydrate.graph.drawing_boxes import Arrow, Box, Node, Shape, Style
+from rehydrate.graph.drawing_boxes import Arrow, Box, Node, Shape, Style, Syntax, lines_of
 
 _SHAPES: Final[Mapping[Shape, tuple[str, str]]] = {
     "start": ("((", "))"),
@@ -22,30 +23,27 @@ _SHAPES: Final[Mapping[Shape, tuple[str, str]]] = {
 _LINES: Final[Mapping[Style, str]] = {"plain": "-->", "conditional": "-.->", "list": "==>", "ask": "-.-"}
 #: What is no letter, digit, space or sign of our own, but for single signs between these, as in `ask-me` and `v1.2`.
 _SPECIAL: Final = re.compile(r"(?<![^\W_])[-_.]|[-_.](?![^\W_])|[^\w .→…-]")
+#: Within what Mermaid reads after it has decoded a label, as a formula or an icon: a place for a space without width.
+_READ_LATE: Final = re.compile(r"(?<=\$)(?=\$)|(?<=:)(?=fa-)")
 
 
 def mermaid_of(box: Box) -> str:
     """Return the source of a Mermaid flowchart."""
-    return "\n".join(["flowchart TD", *_box(box, "  ")]) + "\n"
+    return "\n".join(["flowchart TD", *lines_of(box, Syntax(_opening, _node, _arrow, "end"))]) + "\n"
 
 
-def _box(box: Box, indent: str) -> Iterator[str]:
-    inner = f"{indent}  "
-    yield f"{indent}subgraph {box.key}[{_quoted(box.label)}]"
-    yield f"{inner}direction TB"  # else each level is turned by a quarter
-    for each in box.inside:
-        if isinstance(each, Box):
-            yield from _box(each, inner)
-        else:
-            yield inner + _node(each)
-    for arrow in box.arrows:
-        yield inner + _arrow(arrow)
-    yield f"{indent}end"
+def _opening(box: Box) -> list[str]:
+    lines = [f"subgraph {box.key}[{_quoted(box.label)}]", "direction TB"]  # else each level is turned by a quarter
+    if box.rules:
+        # Mermaid leaves a title the room of one line, as wide as what is below it, so this text stands inside.
+        key = f"{box.key}rules"
+        lines += [f"{key}[{_quoted('', box.rules)}]", f"style {key} fill:none,stroke:none", f"{box.inlet} ~~~ {key}"]
+    return lines
 
 
 def _node(node: Node) -> str:
     opening, closing = _SHAPES[node.shape]
-    return f"{node.key}{opening}{_quoted(node.label)}{closing}"
+    return f"{node.key}{opening}{_quoted(node.label, node.rules)}{closing}"
 
 
 def _arrow(arrow: Arrow) -> str:
@@ -53,5 +51,12 @@ def _arrow(arrow: Arrow) -> str:
     return f"{arrow.source} {_LINES[arrow.style]}{label} {arrow.target}"
 
 
-def _quoted(label: str) -> str:
-    return f'"{_SPECIAL.sub(lambda found: f"#{ord(found.group())};", label)}"'
+def _quoted(label: str, rules: Sequence[str] = ()) -> str:
+    small = "<br/>".join(map(_escaped, rules))
+    lines = [_escaped(label), f"<small>{small}</small>" if rules else ""]
+    return f'"{"<br/>".join(filter(None, lines))}"'
+
+
+def _escaped(text: str) -> str:
+    parted = _READ_LATE.sub("\u200b", text)
+    return _SPECIAL.sub(lambda found: f"#{ord(found.group())};", parted)

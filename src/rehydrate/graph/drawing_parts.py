@@ -1,10 +1,11 @@
-"""What all drawings have in common: texts that fit on one line, titles of boxes, labels of edges.
+"""What all drawings have in common: texts that fit on one line, titles of boxes, rules of executors, labels of edges.
 
 Knows no format.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final, assert_never
 
 from rehydrate.graph.description import (
@@ -28,6 +29,17 @@ def visible(text: str, longest: int = _LONGEST) -> str:
     return f"{shown[: longest - end - 1]}…{shown[-end:]}"
 
 
+def packed(texts: Iterable[str], longest: int) -> list[str]:
+    """Return lines of texts with commas between them, as many to a line as fit; none is cut."""
+    lines: list[str] = []
+    for text in texts:
+        if lines and len(lines[-1]) + len(text) + 2 <= longest:
+            lines[-1] += f", {text}"
+        else:
+            lines.append(text)
+    return lines
+
+
 def title_of(workflow: WorkflowDescription, id: str | None = None) -> str:
     """Return the title of a workflow's box; `id` is that of the executor which runs it."""
     name = workflow.name if id in {None, workflow.name} else f"{id}: {workflow.name}"
@@ -39,8 +51,8 @@ def question_of(request: RequestDescription) -> str:
     return f"{request.request} → {request.response}"
 
 
-def rules_of(executor: ExecutorDescription) -> list[str]:
-    """Return how an executor is run, where that is not the default."""
+def rules_of(executor: ExecutorDescription, workflow: WorkflowDescription) -> list[str]:
+    """Return how an executor of a workflow is run, where that is not the default."""
     found = [f"{executor.policies.attempts} attempts"] if executor.policies.attempts > 1 else []
     nesting = executor.nesting
     timeout = executor.policies.timeout if nesting is None else nesting.timeout
@@ -50,6 +62,9 @@ def rules_of(executor: ExecutorDescription) -> list[str]:
         return found
     found += ["shared"] if nesting.isolation == "shared" else []
     found += ["requests intercepted"] if nesting.requests == "intercept" else []
+    # Without an edge all outputs leave; that is the default, and needs no word.
+    leaves = nesting.forward_outputs == "output" and any(edge.source == executor.id for edge in workflow.edges)
+    found += ["outputs leave"] if leaves else []
     found += [f"{parent} in as {child}" for parent, child in nesting.inputs]
     found += [f"{child} out as {parent}" for child, parent in nesting.outputs]
     return found
@@ -63,9 +78,11 @@ class Labels:
         self._sources = {join.target: len(join.sources) for join in workflow.joins}
 
     def of(self, edge: EdgeDescription) -> str:
-        """Return the label of an edge; nothing for one that each message takes by itself."""
-        label = self._own(edge)
-        return f"{label}, one list" if label and edge.gathers else "one list" if edge.gathers else label
+        """Return the label of an edge; nothing for one that each message takes by itself, at once."""
+        # A join always waits for the end of a sub-workflow.
+        waits = edge.forward_when == "finished" and edge.kind != "join"
+        parts = [self._own(edge), "when finished" if waits else "", "one list" if edge.gathers else ""]
+        return ", ".join(filter(None, parts))
 
     def _own(self, edge: EdgeDescription) -> str:
         name = "" if edge.condition in {None, UNNAMED} else f": {edge.condition}"

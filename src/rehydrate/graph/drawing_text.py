@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Final
 
 from rehydrate.graph.description import EdgeDescription, ExecutorDescription, WorkflowDescription
-from rehydrate.graph.drawing_parts import Labels, question_of, rules_of, title_of, visible
+from rehydrate.graph.drawing_parts import Labels, packed, question_of, rules_of, title_of, visible
 
 _LONGEST: Final = 48
 #: For lists of types and of sources.
@@ -50,9 +50,9 @@ def _block(workflow: WorkflowDescription, executor: ExecutorDescription) -> Iter
         yield f"  ? {visible(question_of(request), _LONGEST_LIST)}"
     if executor.yields and not executor.workflow:
         yield f"  ⇒ {_listed(executor.yields)}"
-    rules = rules_of(executor)
-    if rules:
-        yield f"  ~ {visible(', '.join(rules), _LONGEST_LIST)}"
+    rules = [visible(rule, _LONGEST_LIST) for rule in rules_of(executor, workflow)]
+    for line in packed(rules, _LONGEST_LIST):
+        yield f"  ~ {line}"
     yield from _edges(workflow, executor.id)
 
 

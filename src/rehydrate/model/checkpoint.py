@@ -29,18 +29,34 @@ class Status(StrEnum):
     CANCELLED = "CANCELLED"
 
 
+class Cause(StrEnum):
+    """Why a checkpoint was made: by a claim (its input), within a turn, or from outside of one."""
+
+    MESSAGE = "message"
+    ANSWERS = "answers"
+    CONTINUATION = "continuation"
+    FORK = "fork"
+    IMPORT = "import"
+    SUPERSTEP = "superstep"
+    INVOCATION = "invocation"
+    EDIT = "edit"
+
+
 #: Statuses with which a call returns and the run rests.
 RESTING: Final = frozenset({Status.IDLE, Status.IDLE_WITH_PENDING_REQUESTS})
 
 
-class Header(msgspec.Struct, frozen=True, gc=False):
+class Header(msgspec.Struct, frozen=True, gc=False, array_like=True, kw_only=True):
     """What is known of a checkpoint without reading its records.
 
     `seq` numbers the run's checkpoints from 0 and orders them (times and ids never do). `records` and `digest` are the
     number of live records and the sum, modulo 2**256, of their SHA-256. `events` is the run's last event number.
-    `created` is in seconds since the epoch.
+    `created` is in seconds since the epoch. `size` counts the bytes of the records that its commit wrote, `changed` the
+    scopes in which it wrote or removed any; `scopes` are the paths of the first of these. `reason` is a person's.
     """
 
+    #: First, so that a reader of any version finds it.
+    format: int = FORMAT
     run_id: str
     workflow: str
     checkpoint_id: str
@@ -54,7 +70,11 @@ class Header(msgspec.Struct, frozen=True, gc=False):
     events: int
     records: int
     digest: bytes
-    format: int = FORMAT
+    cause: Cause = Cause.SUPERSTEP
+    size: int = 0
+    changed: int = 0
+    scopes: tuple[str, ...] = ()
+    reason: str = ""
 
 
 class Put(msgspec.Struct, frozen=True, gc=False):
@@ -114,6 +134,8 @@ class Commit(msgspec.Struct, frozen=True, gc=False):
     turn: TurnRow | None = None
     #: The events that this commit reports, sealed, for a store that keeps them; the last one is the header's `events`.
     events: tuple[bytes, ...] = ()
+    #: Numbers of the offers that it takes out of the run's inbox.
+    taken: tuple[int, ...] = ()
 
 
 class StoredEvent(msgspec.Struct, frozen=True, gc=False):
@@ -121,6 +143,35 @@ class StoredEvent(msgspec.Struct, frozen=True, gc=False):
 
     number: int
     data: bytes
+
+
+class Offer(msgspec.Struct, frozen=True, gc=False):
+    """Something for a run that others have the hand on: a sealed message or answers in the run's inbox.
+
+    The store numbers a run's offers from 1 and keeps the SHA-256 of each body as its `digest`. One key is one offer,
+    also when it is delivered again after it was taken; then it has no body any more.
+    """
+
+    run_id: str
+    key: str
+    body: bytes
+    number: int = 0
+    digest: bytes = b""
+    taken: bool = False
+
+
+class Archive(msgspec.Struct, frozen=True, gc=False):
+    """A whole run: what its checkpoints changed, oldest first, and what stands beside them, as of the newest.
+
+    `commits` hold records only; what else belongs to the run stands beside them.
+    """
+
+    commits: tuple[Commit, ...]
+    events: tuple[StoredEvent, ...] = ()
+    requests: tuple[RequestRow, ...] = ()
+    turns: tuple[TurnRow, ...] = ()
+    tags: dict[str, str] = {}
+    offers: tuple[Offer, ...] = ()
 
 
 class Head(msgspec.Struct, frozen=True, gc=False):
@@ -153,8 +204,15 @@ class Latest(msgspec.Struct, frozen=True, gc=False):
     run_id: str
 
 
-#: A checkpoint id, or the head of a run.
-CheckpointRef: TypeAlias = str | Latest
+class At(msgspec.Struct, frozen=True, gc=False):
+    """A checkpoint of a run by its number, or by a name that was given to it."""
+
+    run_id: str
+    at: int | str
+
+
+#: A checkpoint id, the head of a run, or a place in its history.
+CheckpointRef: TypeAlias = str | Latest | At
 
 
 @lru_cache(maxsize=8192)

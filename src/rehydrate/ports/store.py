@@ -11,7 +11,18 @@ from typing import Protocol, runtime_checkable
 
 import msgspec
 
-from rehydrate.model.checkpoint import CheckpointRef, Commit, Head, Header, RequestRow, Stored, StoredEvent, TurnRow
+from rehydrate.model.checkpoint import (
+    Archive,
+    CheckpointRef,
+    Commit,
+    Head,
+    Header,
+    Offer,
+    RequestRow,
+    Stored,
+    StoredEvent,
+    TurnRow,
+)
 from rehydrate.model.plain import Plain
 
 
@@ -68,6 +79,12 @@ class CheckpointStorage(Protocol):
         """Return the turn that an idempotency key belongs to."""
         ...
 
+    async def requests(
+        self, *, workflow: str | None = None, run_id: str | None = None, after: str | None = None, limit: int = 100
+    ) -> list[RequestRow]:
+        """Return open requests, of all runs or some, ordered by id, from the one behind `after` on."""
+        ...
+
     async def renew(self, run_id: str, owner: str, epoch: int, seconds: float) -> None:
         """Lengthen a lease. Raises `CommitConflictError` where owner or epoch are not the run's."""
         ...
@@ -84,6 +101,43 @@ class CheckpointStorage(Protocol):
 
     async def events(self, run_id: str, *, after: int = 0, limit: int = 100) -> list[StoredEvent]:
         """Return the kept events of a run by number, from the one behind `after` on; none for an unknown run."""
+        ...
+
+    async def offer(self, offer: Offer) -> int:
+        """Put something into a run's inbox and return its number, the same one for the same key again.
+
+        Raises `RunNotFoundError`, and `OfferConflictError` where the key was given with something else.
+        """
+        ...
+
+    async def offers(self, run_id: str, *, after: int = 0, limit: int = 100) -> list[Offer]:
+        """Return what is in a run's inbox and was not taken, by number, from the one behind `after` on."""
+        ...
+
+    async def tag(self, run_id: str, name: str, checkpoint_id: str | None) -> None:
+        """Give a checkpoint a name in its run, which keeps it from being forgotten; `None` takes the name back.
+
+        Raises `CheckpointNotFoundError` where the run has no such checkpoint.
+        """
+        ...
+
+    async def tags(self, run_id: str) -> dict[str, str]:
+        """Return the names that checkpoints of a run have, with their ids, ordered by name."""
+        ...
+
+    async def forget(self, run_id: str, numbers: Sequence[int]) -> list[int]:
+        """Drop these checkpoints of a run and what no other one needs; return the numbers that were dropped.
+
+        The head and what has a name stay.
+        """
+        ...
+
+    async def archive(self, run_id: str) -> Archive | None:
+        """Return a whole run, or `None` for an unknown one."""
+        ...
+
+    async def adopt(self, archive: Archive) -> None:
+        """Write a whole run: all of it, or nothing. Raises `CommitConflictError` where it is there already."""
         ...
 
     async def inspect(self, ref: CheckpointRef) -> Inspection:

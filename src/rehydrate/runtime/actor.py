@@ -266,7 +266,7 @@ class Actor(LiveTurn):
         if self.saver is None:
             self.ledger.events += len(events)
             if self.ending is not None:
-                self.ledger.next_header(self.run, 0)
+                self.ledger.next_header(self.run, {})
         return events, later
 
     async def _flush(self) -> None:
@@ -278,7 +278,7 @@ class Actor(LiveTurn):
         saves = saver is not None and (saves or saver.lease.claim)
         events, later = self._gathered(holds=saver is not None and not saves)
         if saver is None and handing_on:
-            self.ledger.next_header(self.run, 0)
+            self.ledger.next_header(self.run, {})
         if saver is not None and saves:
             delta, self._delta = self._delta, {}
             copies, self._copies = self._copies, []

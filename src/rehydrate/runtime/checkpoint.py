@@ -27,7 +27,7 @@ from rehydrate.engine.invariants import check_run
 from rehydrate.engine.run import Run
 from rehydrate.errors import CheckpointCorruptError, InconsistentRunError
 from rehydrate.ids import check_id, child_path, join_slot, scope_of
-from rehydrate.model.checkpoint import Header, Status, Stored, key_text
+from rehydrate.model.checkpoint import Cause, Header, Status, Stored, key_text
 from rehydrate.model.plain import Plain
 from rehydrate.model.records import InstanceRecord, Key, Record, RunRecord, ScopeRecord, StateRecord
 
@@ -197,6 +197,7 @@ class WorkflowCheckpoint:
             events=0,
             records=0,
             digest=bytes(32),
+            cause=Cause.IMPORT,
         )
         return cls(header, run)
 

@@ -52,7 +52,7 @@ class ActorContext(RunnerContext):
         if actor.ended and ledger.header is not None:
             return WorkflowCheckpoint(ledger.header, actor.run)
         nonce = f"{ledger.nonce} captured {actor.applied}"
-        return WorkflowCheckpoint(ledger.header_of(actor.run, Status.RUNNING, 0, nonce), actor.run.copy())
+        return WorkflowCheckpoint(ledger.header_of(actor.run, Status.RUNNING, nonce), actor.run.copy())
 
     async def create_checkpoint(self) -> WorkflowCheckpoint:
         """Save what has gathered and return the run as it then stands."""

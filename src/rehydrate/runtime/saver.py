@@ -6,7 +6,7 @@ It knows the stored digest of every live record, so that a commit costs what cha
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -15,7 +15,7 @@ from rehydrate.codecs.events import encode_events
 from rehydrate.codecs.records import encode_record
 from rehydrate.engine.run import Delta, Run, known_name
 from rehydrate.ids import outer_id
-from rehydrate.model.checkpoint import Commit, Header, Lease, Put, RequestRow, Status, TurnRow, key_text
+from rehydrate.model.checkpoint import Cause, Commit, Header, Lease, Put, RequestRow, Status, TurnRow, key_text
 from rehydrate.model.events import Event
 from rehydrate.model.records import ReceiptRecord, ReceiptsRecord, RequestRecord, ScopeRecord, TurnRecord
 from rehydrate.model.status_table import is_legal
@@ -23,8 +23,24 @@ from rehydrate.ports import CheckpointStorage, Clock
 
 _MODULUS: Final = 1 << 256
 _OF_REQUESTS: Final = frozenset({"request", "receipt", "receipts"})
+_OF_SUPERSTEPS: Final = frozenset({"step", "scope"})
 #: How long a lease lasts, in seconds; a heartbeat renews it at a third of it.
 LEASE_SECONDS: Final = 30.0
+#: So many scopes are named in a header.
+SCOPES_NAMED: Final = 16
+
+
+class Changes(NamedTuple):
+    """What a delta writes and removes, and the paths of the scopes in which it does."""
+
+    puts: tuple[Put, ...] = ()
+    removes: tuple[str, ...] = ()
+    paths: frozenset[str] = frozenset()
+
+    @property
+    def size(self) -> int:
+        """Bytes of the records written."""
+        return sum([len(put.data) for put in self.puts])
 
 
 def checkpoint_id(birth: str, seq: int, nonce: str = "") -> str:
@@ -33,6 +49,17 @@ def checkpoint_id(birth: str, seq: int, nonce: str = "") -> str:
     Without a store two calls may go on from one checkpoint; a nonce tells what they make apart.
     """
     return outer_id(birth, f"checkpoint {seq} {nonce}")
+
+
+_NOTHING: Final = Changes()
+
+
+def _cause(delta: Delta) -> Cause:
+    """Return why a checkpoint within a turn is made."""
+    kinds = {kind for _, kind in delta}
+    if "receipt" in kinds:
+        return Cause.ANSWERS
+    return Cause.INVOCATION if kinds.isdisjoint(_OF_SUPERSTEPS) else Cause.SUPERSTEP
 
 
 class Ledger:
@@ -53,6 +80,9 @@ class Ledger:
         self.events = 0
         self.imported = False
         self.status: Status | None = None
+        #: Why the next checkpoint is made, where that is not told by what it changes: a claim's input.
+        self.cause: Cause | None = None
+        self.reason = ""
 
     def turn_to(self, status: Status) -> None:
         """Change the run's status, as the status table allows."""
@@ -69,13 +99,15 @@ class Ledger:
             self.digests = dict(digests)
             self.total = sum(digests.values()) % _MODULUS
 
-    def encode(self, delta: Delta) -> tuple[list[Put], list[str]]:
+    def encode(self, delta: Delta) -> Changes:
         """Return what a delta writes and removes; keeps the record sum up at the cost of the change."""
         puts: list[Put] = []
         removes: list[str] = []
+        paths: set[str] = set()
         digests = self.digests
         total = self.total
         for (path, kind), changed in delta.items():
+            before = len(puts) + len(removes)
             for name, record in changed.items():
                 text = key_text(path, kind, name)
                 if record is None:
@@ -92,16 +124,22 @@ class Ledger:
                 digests[text] = digest
                 total += digest - (known or 0)
                 puts.append(Put(text, data))
+            if len(puts) + len(removes) > before:
+                paths.add(path if path != "/" else "")
         self.total = total % _MODULUS
-        return puts, removes
+        return Changes(tuple(puts), tuple(removes), frozenset(paths))
 
-    def next_header(self, run: Run, records: int) -> Header:
+    def next_header(self, run: Run, delta: Delta, changes: Changes = _NOTHING) -> Header:
         """Return the header of the next checkpoint, and go on from it."""
         assert self.status is not None  # noqa: S101  (the claim has turned it)
-        self.header, self.imported = self.header_of(run, self.status, records, self.nonce), False
+        cause = self.cause or _cause(delta)
+        self.header = self.header_of(run, self.status, self.nonce, cause, changes)
+        self.imported, self.cause, self.reason = False, None, ""
         return self.header
 
-    def header_of(self, run: Run, status: Status, records: int, nonce: str) -> Header:
+    def header_of(
+        self, run: Run, status: Status, nonce: str, cause: Cause = Cause.SUPERSTEP, changes: Changes = _NOTHING
+    ) -> Header:
         """Return the header that the next checkpoint would have."""
         before = self.header
         seq = before.seq + 1 if before else 0
@@ -119,8 +157,13 @@ class Ledger:
             created=self.clock.time(),
             pending=run.totals["request"],
             events=self.events,
-            records=records,
+            records=len(self.digests),
             digest=self.total.to_bytes(32, "big"),
+            cause=cause,
+            size=changes.size,
+            changed=len(changes.paths),
+            scopes=tuple(sorted(changes.paths)[:SCOPES_NAMED]),
+            reason=self.reason,
         )
 
 
@@ -139,17 +182,17 @@ class Saver:
         Raises what the store raises.
         """
         ledger = self.ledger
-        puts, removes = ledger.encode(delta)
+        changes = ledger.encode(delta)
         kept = encode_events(ledger.run_id, ledger.events + 1, events) if self.store.keeps_events else ()
         ledger.events += len(events)
-        header = ledger.next_header(run, len(ledger.digests))
+        header = ledger.next_header(run, delta, changes)
         lease = msgspec.structs.replace(self.lease, seconds=0.0 if ends else LEASE_SECONDS)
         commit = Commit(
             header=header,
             expected=self.expected,
             lease=lease,
-            puts=tuple(puts),
-            removes=tuple(removes),
+            puts=changes.puts,
+            removes=changes.removes,
             requests=self._requests(run, delta),
             turn=self._turn(run, header) if ends or self.lease.claim else None,
             events=kept,

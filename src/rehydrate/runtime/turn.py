@@ -12,6 +12,7 @@ import logging
 from typing import Final
 
 from rehydrate.engine import reading
+from rehydrate.engine.inputs import TurnArrived
 from rehydrate.engine.run import birth_of, delta_of
 from rehydrate.errors import (
     CommitConflictError,
@@ -24,7 +25,7 @@ from rehydrate.errors import (
     StateConflictError,
     SubWorkflowTimeoutError,
 )
-from rehydrate.model.checkpoint import Lease, Status
+from rehydrate.model.checkpoint import Cause, Lease, Status
 from rehydrate.model.events import Event, StatusChanged, TurnStarted
 from rehydrate.model.records import RunRecord
 
@@ -222,6 +223,7 @@ def make_actor(program: Program, call: Call, opened: Opened, channel: Channel) -
     ledger = Ledger(opened.run_id, program.graph.name, birth, program.clock, nonce)
     if opened.header is not None:
         ledger.resume(opened.header, opened.digests, imported=opened.imported)
+    ledger.cause = _cause(opened, arrived)
     saver = None
     if store is not None:
         head = opened.head
@@ -246,6 +248,15 @@ def make_actor(program: Program, call: Call, opened: Opened, channel: Channel) -
         register(birth, saver.lease.epoch, actor)
     channel.sequence = ledger.events
     return actor
+
+
+def _cause(opened: Opened, arrived: TurnArrived) -> Cause:
+    """Return why a turn's claim is made; what comes in from elsewhere comes before what the call brings."""
+    if opened.imported:
+        return Cause.FORK if opened.header is None else Cause.IMPORT
+    if arrived.continuation:
+        return Cause.CONTINUATION
+    return Cause.ANSWERS if arrived.message is None else Cause.MESSAGE
 
 
 def _kept_requests(opened: Opened) -> list[str]:

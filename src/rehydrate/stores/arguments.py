@@ -9,8 +9,9 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import Final, cast
 
-from rehydrate.errors import WrongCallError
-from rehydrate.model.checkpoint import CheckpointRef, Commit, Latest, Status
+from rehydrate.errors import IdError, WrongCallError
+from rehydrate.ids import check_id
+from rehydrate.model.checkpoint import At, CheckpointRef, Commit, Latest, Offer, Status
 
 _STATUSES: Final = frozenset(status.value for status in Status)
 
@@ -30,6 +31,13 @@ def check_ref(ref: CheckpointRef) -> None:
     if isinstance(ref, Latest):
         check_texts(run_id=ref.run_id)
         return
+    if isinstance(ref, At):
+        check_texts(run_id=ref.run_id)
+        if isinstance(ref.at, str):
+            check_texts(at=ref.at)
+        else:
+            _check_number("at", ref.at)
+        return
     check_texts(ref=ref)
 
 
@@ -42,9 +50,37 @@ def check_keys(keys: object) -> tuple[str, ...]:
     return found
 
 
-def check_filters(workflow: str | None, status: str | None, after: str | None) -> None:
-    """Raise `WrongCallError` where runs cannot be listed by these; a status must be one that there is."""
-    given = {"workflow": workflow, "status": status, "after": after}
+def check_numbers(numbers: object) -> list[int]:
+    """Return the numbers of checkpoints. Raises `WrongCallError` where these are none."""
+    if isinstance(numbers, str) or not isinstance(numbers, Iterable):
+        raise WrongCallError(f"numbers is {_kind(numbers)}.", "Pass a list of sequence numbers.")
+    found = list(cast("Iterable[int]", numbers))
+    for number in found:
+        _check_number("a sequence number", number)
+    return found
+
+
+def check_tag(run_id: str, name: str, checkpoint_id: str | None) -> None:
+    """Raise `WrongCallError` unless a checkpoint can have this name; names are ids."""
+    check_texts(run_id=run_id, name=name)
+    if checkpoint_id is not None:
+        check_texts(checkpoint_id=checkpoint_id)
+    try:
+        check_id(name, "name")
+    except IdError as error:
+        raise WrongCallError(error.text(), error.action()) from None
+
+
+def check_offer(offer: Offer) -> None:
+    """Raise `WrongCallError` unless this can be put into an inbox."""
+    check_texts(run_id=offer.run_id, key=offer.key)
+    if not isinstance(cast("object", offer.body), bytes):
+        raise WrongCallError(f"the body of an offer is {_kind(offer.body)}.", "Pass bytes.")
+
+
+def check_filters(workflow: str | None, status: str | None, after: str | None, run_id: str | None = None) -> None:
+    """Raise `WrongCallError` where nothing can be listed by these; a status must be one that there is."""
+    given = {"workflow": workflow, "status": status, "after": after, "run_id": run_id}
     check_texts(**{name: text for name, text in given.items() if text is not None})
     if status is not None and status not in _STATUSES:
         raise WrongCallError(f"status is {str(status)!r}.", f"Pass one of {', '.join(map(repr, map(str, Status)))}.")

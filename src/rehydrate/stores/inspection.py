@@ -10,7 +10,7 @@ from rehydrate.codecs.records import decode_records
 from rehydrate.engine.reading import OpenedRequest, next_executors, open_requests, outputs
 from rehydrate.engine.run import Run
 from rehydrate.errors import CheckpointCorruptError
-from rehydrate.model.checkpoint import Stored
+from rehydrate.model.checkpoint import At, CheckpointRef, Latest, Stored
 from rehydrate.model.records import RunRecord
 from rehydrate.ports import Inspection, OpenRequest
 
@@ -32,6 +32,13 @@ def inspection(stored: Stored) -> Inspection:
     except (ValueError, KeyError, RecursionError) as error:
         # Keys whose parts are no paths and numbers: nothing that the engine writes.
         raise CheckpointCorruptError(what, f"its records do not fit together ({error})") from error
+
+
+def ref_text(ref: CheckpointRef) -> str:
+    """Return a reference as an error names it."""
+    if isinstance(ref, Latest):
+        return ref.run_id
+    return f"{ref.run_id} at {ref.at!r}" if isinstance(ref, At) else ref
 
 
 def _shown(opened: OpenedRequest) -> OpenRequest:

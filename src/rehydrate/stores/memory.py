@@ -13,13 +13,20 @@ from collections.abc import Sequence
 from threading import Lock
 from types import TracebackType
 
-from rehydrate.errors import CheckpointNotFoundError, CommitConflictError, RunBusyError, StoreClosedError
+from rehydrate.errors import (
+    CheckpointNotFoundError,
+    CommitConflictError,
+    RunBusyError,
+    RunNotFoundError,
+    StoreClosedError,
+)
 from rehydrate.model.checkpoint import (
+    Archive,
     CheckpointRef,
     Commit,
     Head,
     Header,
-    Latest,
+    Offer,
     RequestRow,
     Stored,
     StoredEvent,
@@ -27,67 +34,30 @@ from rehydrate.model.checkpoint import (
 )
 from rehydrate.ports import Clock, Inspection
 
+from .archives import adopted, check_archive
 from .arguments import (
     check_commit_arguments,
     check_event_page,
     check_filters,
     check_keys,
+    check_numbers,
+    check_offer,
     check_page,
     check_ref,
+    check_tag,
     check_texts,
 )
-from .inspection import inspection
+from .inspection import inspection, ref_text
+from .memory_run import MemoryRun
+from .memory_tables import MemoryTables
 from .records_sum import checked_sum
+from .retention import droppable
 from .standing import (
-    Standing,
     WallClock,
     check_commit,
-    id_in_use,
-    numbered_events,
     standing_after,
     standing_renewed,
 )
-
-_Versions = list[tuple[int, bytes | None]]
-
-
-class _Run:
-    """One run: its standing, its headers by number, its live records, and every version of each record."""
-
-    __slots__ = ("events", "headers", "live", "pid", "requests", "standing", "turns", "versions")
-
-    def __init__(self, standing: Standing) -> None:
-        self.standing = standing
-        self.pid = 0
-        self.headers: dict[int, Header] = {}
-        self.live: dict[str, bytes] = {}
-        self.events: list[StoredEvent] = []
-        self.versions: dict[str, _Versions] = {}
-        self.requests: set[str] = set()
-        self.turns: set[tuple[str, str]] = set()
-
-    def write(self, commit: Commit, standing: Standing) -> None:
-        seq = commit.header.seq
-        for key in commit.removes:
-            self.live.pop(key, None)
-            self.versions.setdefault(key, []).append((seq, None))
-        for put in commit.puts:
-            self.live[put.key] = put.data
-            self.versions.setdefault(put.key, []).append((seq, put.data))
-        self.headers[seq] = commit.header
-        self.standing = standing
-        self.pid = os.getpid()
-
-    def records_at(self, seq: int) -> dict[str, bytes]:
-        if seq == self.standing.seq:
-            return dict(self.live)
-        records: dict[str, bytes] = {}
-        for key, versions in self.versions.items():
-            newest = bisect_right(versions, seq, key=lambda version: version[0])
-            data = versions[newest - 1][1] if newest else None
-            if data is not None:
-                records[key] = data
-        return records
 
 
 class InMemoryCheckpointStorage:
@@ -99,10 +69,7 @@ class InMemoryCheckpointStorage:
     def __init__(self, *, clock: Clock | None = None, keep_events: bool = False) -> None:
         self._keeps_events = keep_events
         self._clock = clock or WallClock()
-        self._runs: dict[str, _Run] = {}
-        self._checkpoints: dict[str, tuple[str, int]] = {}
-        self._requests: dict[str, RequestRow] = {}
-        self._turns: dict[tuple[str, str], TurnRow] = {}
+        self._tables = MemoryTables()
         self._lock = Lock()
         self._pid = os.getpid()
         self._closed = False
@@ -124,23 +91,23 @@ class InMemoryCheckpointStorage:
         """Write one commit. Raises `CommitConflictError` where head, epoch, an id or a key is not as expected."""
         check_commit_arguments(commit)
         with self._open():
-            run = self._runs.get(commit.header.run_id)
+            run = self._tables.runs.get(commit.header.run_id)
             check_commit(commit, run.standing if run else None)
-            self._check_names(commit)
-            self._write(commit, run)
+            self._tables.check(commit)
+            self._tables.write(commit, standing_after(commit, self._clock.time()), keeps_events=self._keeps_events)
 
     async def head(self, run_id: str) -> Head | None:
         """Return the run's head, or `None` for an unknown run."""
         check_texts(run_id=run_id)
         with self._open():
-            run = self._runs.get(run_id)
+            run = self._tables.runs.get(run_id)
             return self._head(run) if run else None
 
     async def load(self, ref: CheckpointRef) -> Stored | None:
         """Return a checkpoint with its records, or `None`. Raises `CheckpointCorruptError` where the sum is wrong."""
         check_ref(ref)
         with self._open():
-            found = self._find(ref)
+            found = self._tables.find(ref)
             if found is None:
                 return None
             run, seq = found
@@ -152,26 +119,44 @@ class InMemoryCheckpointStorage:
         check_texts(run_id=run_id)
         wanted = check_keys(keys)
         with self._open():
-            run = self._runs.get(run_id)
+            run = self._tables.runs.get(run_id)
             return {key: run.live[key] for key in wanted if key in run.live} if run else {}
 
     async def find_request(self, request_id: str) -> RequestRow | None:
         """Return a request of any run, open or not."""
         check_texts(request_id=request_id)
         with self._open():
-            return self._requests.get(request_id)
+            return self._tables.requests.get(request_id)
 
     async def find_turn(self, workflow: str, key: str) -> TurnRow | None:
         """Return the turn that an idempotency key belongs to."""
         check_texts(workflow=workflow, key=key)
         with self._open():
-            return self._turns.get((workflow, key))
+            return self._tables.turns.get((workflow, key))
+
+    async def requests(
+        self, *, workflow: str | None = None, run_id: str | None = None, after: str | None = None, limit: int = 100
+    ) -> list[RequestRow]:
+        """Return open requests, ordered by id, from the one behind `after` on."""
+        check_page(limit)
+        check_filters(workflow, None, after, run_id)
+        with self._open():
+            rows = list(self._tables.requests.values())
+            chosen = (
+                row
+                for row in rows
+                if row.state == "open"
+                and (run_id is None or row.run_id == run_id)
+                and (workflow is None or self._tables.runs[row.run_id].standing.workflow == workflow)
+                and (after is None or row.request_id > after)
+            )
+            return heapq.nsmallest(limit, chosen, key=lambda row: row.request_id)
 
     async def renew(self, run_id: str, owner: str, epoch: int, seconds: float) -> None:
         """Lengthen a lease. Raises `CommitConflictError` where owner or epoch are not the run's."""
         check_texts(run_id=run_id, owner=owner)
         with self._open():
-            run = self._runs.get(run_id)
+            run = self._tables.runs.get(run_id)
             until = self._clock.time() + seconds
             renewed = standing_renewed(run.standing if run else None, run_id, owner, epoch, until)
             if run is not None:
@@ -184,7 +169,7 @@ class InMemoryCheckpointStorage:
         check_page(limit)
         check_filters(workflow, status, after)
         with self._open():
-            heads = [run.headers[run.standing.seq] for run in self._runs.values()]
+            heads = [run.headers[run.standing.seq] for run in self._tables.runs.values()]
         chosen = (
             header
             for header in heads
@@ -199,7 +184,7 @@ class InMemoryCheckpointStorage:
         check_page(limit, before)
         check_texts(run_id=run_id)
         with self._open():
-            run = self._runs.get(run_id)
+            run = self._tables.runs.get(run_id)
             numbers = [seq for seq in run.headers if before is None or seq < before] if run else []
             return [run.headers[seq] for seq in heapq.nlargest(limit, numbers)] if run else []
 
@@ -208,36 +193,122 @@ class InMemoryCheckpointStorage:
         check_event_page(after, limit)
         check_texts(run_id=run_id)
         with self._open():
-            run = self._runs.get(run_id)
+            run = self._tables.runs.get(run_id)
             if run is None:
                 return []
             first = bisect_right(run.events, after, key=lambda event: event.number)
             return run.events[first : first + limit]
 
+    async def offer(self, offer: Offer) -> int:
+        """Put something into a run's inbox and return its number, the same one for the same key again."""
+        check_offer(offer)
+        with self._open():
+            run = self._tables.runs.get(offer.run_id)
+            if run is None:
+                raise RunNotFoundError(offer.run_id)
+            return run.offer(offer)
+
+    async def offers(self, run_id: str, *, after: int = 0, limit: int = 100) -> list[Offer]:
+        """Return what is in a run's inbox, by number, from the one behind `after` on."""
+        check_event_page(after, limit)
+        check_texts(run_id=run_id)
+        with self._open():
+            run = self._tables.runs.get(run_id)
+            waiting = [o for o in run.inbox.values() if o.number > after and not o.taken] if run else []
+            return waiting[:limit]
+
+    async def tag(self, run_id: str, name: str, checkpoint_id: str | None) -> None:
+        """Give a checkpoint a name in its run, or take a name back. Raises `CheckpointNotFoundError`."""
+        check_tag(run_id, name, checkpoint_id)
+        with self._open():
+            run = self._tables.runs.get(run_id)
+            if run is None:
+                raise RunNotFoundError(run_id)
+            if checkpoint_id is None:
+                run.tags.pop(name, None)
+                return
+            place = self._tables.checkpoints.get(checkpoint_id)
+            if place is None or place[0] != run_id:
+                raise CheckpointNotFoundError(checkpoint_id)
+            run.tags[name] = place[1]
+
+    async def tags(self, run_id: str) -> dict[str, str]:
+        """Return the names that checkpoints of a run have, with their ids."""
+        check_texts(run_id=run_id)
+        with self._open():
+            run = self._tables.runs.get(run_id)
+            return {name: run.headers[run.tags[name]].checkpoint_id for name in sorted(run.tags)} if run else {}
+
+    async def forget(self, run_id: str, numbers: Sequence[int]) -> list[int]:
+        """Drop checkpoints and what no other one needs; the head and what has a name stay."""
+        check_texts(run_id=run_id)
+        asked = check_numbers(numbers)
+        with self._open():
+            run = self._tables.runs.get(run_id)
+            if run is None:
+                return []
+            dropped = droppable(run.standing.seq, set(run.tags.values()), run.headers.keys(), asked)
+            self._tables.forget(run, dropped)
+            return dropped
+
+    async def archive(self, run_id: str) -> Archive | None:
+        """Return a whole run, or `None` for an unknown one."""
+        check_texts(run_id=run_id)
+        with self._open():
+            run = self._tables.runs.get(run_id)
+            if run is None:
+                return None
+            return Archive(
+                commits=run.commits(),
+                events=tuple(run.events),
+                requests=tuple(self._tables.requests[request_id] for request_id in sorted(run.requests)),
+                turns=tuple(self._tables.turns[name] for name in sorted(run.turns)),
+                tags={name: run.headers[seq].checkpoint_id for name, seq in sorted(run.tags.items())},
+                offers=tuple(run.inbox.values()),
+            )
+
+    async def adopt(self, archive: Archive) -> None:
+        """Write a whole run: all of it, or nothing. Raises `CommitConflictError` where it is there already."""
+        check_archive(archive)
+        with self._open():
+            tables = self._tables
+            run_id = archive.commits[0].header.run_id
+            if run_id in self._tables.runs:
+                raise CommitConflictError(
+                    run_id, "no such run", f"head {self._tables.runs[run_id].standing.checkpoint_id}"
+                )
+            commits = list(adopted(archive))
+            for commit in commits:
+                tables.check(commit)
+            for turn in archive.turns:
+                tables.check_turn(turn)
+            for commit in commits:
+                tables.write(commit, standing_after(commit, 0.0), keeps_events=False)
+            run = tables.runs[run_id]
+            for turn in archive.turns:
+                tables.write_turn(turn, run)
+            run.events = list(archive.events)
+            run.tags = {name: self._tables.checkpoints[found][1] for name, found in archive.tags.items()}
+            run.inbox = {offer.key: offer for offer in archive.offers}
+
     async def inspect(self, ref: CheckpointRef) -> Inspection:
         """Return what a checkpoint says without its workflow. Raises `CheckpointNotFoundError`."""
         stored = await self.load(ref)
         if stored is None:
-            raise CheckpointNotFoundError(ref.run_id if isinstance(ref, Latest) else ref)
+            raise CheckpointNotFoundError(ref_text(ref))
         return inspection(stored)
 
     async def delete(self, run_id: str) -> bool:
         """Delete a run with all that belongs to it; `False` where there was none. Raises `RunBusyError`."""
         check_texts(run_id=run_id)
         with self._open():
-            run = self._runs.get(run_id)
+            run = self._tables.runs.get(run_id)
             if run is None:
                 return False
             head = self._head(run)
             if head.alive and head.owner is not None:
                 raise RunBusyError(run_id, head.owner)
-            del self._runs[run_id]
-            for header in run.headers.values():
-                del self._checkpoints[header.checkpoint_id]
-            for request_id in run.requests:
-                del self._requests[request_id]
-            for name in run.turns:
-                del self._turns[name]
+            self._tables.delete(run_id)
             return True
 
     async def close(self) -> None:
@@ -253,7 +324,7 @@ class InMemoryCheckpointStorage:
             self._pid = os.getpid()
         return self._lock
 
-    def _head(self, run: _Run) -> Head:
+    def _head(self, run: MemoryRun) -> Head:
         standing = run.standing
         held = standing.owner is not None and standing.lease_end > self._clock.time()
         return Head(
@@ -262,40 +333,3 @@ class InMemoryCheckpointStorage:
             epoch=standing.epoch,
             alive=held and run.pid == os.getpid(),
         )
-
-    def _find(self, ref: CheckpointRef) -> tuple[_Run, int] | None:
-        if isinstance(ref, Latest):
-            run = self._runs.get(ref.run_id)
-            return (run, run.standing.seq) if run else None
-        place = self._checkpoints.get(ref)
-        return (self._runs[place[0]], place[1]) if place else None
-
-    def _check_names(self, commit: Commit) -> None:
-        header = commit.header
-        if header.checkpoint_id in self._checkpoints:
-            raise id_in_use(header, *self._checkpoints[header.checkpoint_id])
-        for row in commit.requests:
-            known = self._requests.get(row.request_id)
-            if known is not None and known.run_id != row.run_id:
-                raise CommitConflictError(header.run_id, f"request {row.request_id} as its own", "another run's")
-        turn = commit.turn
-        held = self._turns.get((turn.workflow, turn.key)) if turn else None
-        if turn and held and (held.run_id, held.number) != (turn.run_id, turn.number):
-            raise CommitConflictError(header.run_id, f"key {turn.key!r} as its own", "another turn's")
-
-    def _write(self, commit: Commit, run: _Run | None) -> None:
-        header = commit.header
-        standing = standing_after(commit, self._clock.time())
-        if run is None:
-            run = self._runs[header.run_id] = _Run(standing)
-        run.write(commit, standing)
-        if self._keeps_events:
-            run.events += numbered_events(commit)
-        self._checkpoints[header.checkpoint_id] = (header.run_id, header.seq)
-        for row in commit.requests:
-            self._requests[row.request_id] = row
-            run.requests.add(row.request_id)
-        if commit.turn is not None:
-            name = (commit.turn.workflow, commit.turn.key)
-            self._turns[name] = commit.turn
-            run.turns.add(name)

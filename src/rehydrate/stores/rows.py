@@ -25,8 +25,8 @@ class Written(msgspec.Struct, frozen=True, gc=False, array_like=True):
     end: int
 
 
-class _Format(msgspec.Struct):
-    """The one field that every header of every version has."""
+class _Format(msgspec.Struct, array_like=True):
+    """What every header of every version begins with."""
 
     format: int
 

@@ -26,7 +26,9 @@ _Row = TypeVar("_Row", bound=msgspec.Struct)
 _RUN: Final = "SELECT no, status, standing FROM rehydrate_run WHERE run_id = ?"
 _RUN_OF: Final = "SELECT run_id FROM rehydrate_run WHERE no = ?"
 _HEADER: Final = "SELECT body FROM rehydrate_checkpoint WHERE run = ? AND seq = ?"
-_PLACE: Final = "SELECT run, seq FROM rehydrate_checkpoint WHERE checkpoint_id = ?"
+_PLACE: Final = "SELECT run, seq FROM rehydrate_checkpoint WHERE checkpoint_id = ? AND NOT forgotten"
+_IS_THERE: Final = "SELECT 1 FROM rehydrate_checkpoint WHERE run = ? AND seq = ? AND NOT forgotten"
+_TAGGED: Final = "SELECT body FROM rehydrate_tag WHERE run = ? AND name = ?"
 _LIVE: Final = """
 SELECT live.key, record.data FROM rehydrate_live AS live
 JOIN rehydrate_record AS record ON record.id BETWEEN live.record AND live.record + live.parts - 1
@@ -43,7 +45,9 @@ JOIN rehydrate_record AS record ON record.id BETWEEN checkpoint.first AND checkp
 WHERE checkpoint.run = ? AND checkpoint.seq <= ? ORDER BY checkpoint.seq, record.id
 """
 _DATA: Final = "SELECT data FROM rehydrate_record WHERE id BETWEEN ? AND ? ORDER BY id"
-_HISTORY: Final = "SELECT body FROM rehydrate_checkpoint WHERE run = ? AND seq < ? ORDER BY seq DESC LIMIT ?"
+_HISTORY: Final = """
+SELECT body FROM rehydrate_checkpoint WHERE run = ? AND seq < ? AND NOT forgotten ORDER BY seq DESC LIMIT ?
+"""
 _EVENTS: Final = "SELECT number, body FROM rehydrate_event WHERE run = ? AND number > ? ORDER BY number LIMIT ?"
 _RUNS: Final = """
 SELECT run.run_id, checkpoint.body FROM rehydrate_run AS run
@@ -51,11 +55,22 @@ LEFT JOIN rehydrate_checkpoint AS checkpoint ON checkpoint.run = run.no AND chec
 WHERE {where} ORDER BY run.run_id LIMIT ?
 """
 _REQUEST: Final = "SELECT body FROM rehydrate_request WHERE request_id = ?"
+_OPEN: Final = """
+SELECT request_id, body FROM rehydrate_request WHERE is_open AND {where} ORDER BY request_id LIMIT ?
+"""
 _TURN: Final = "SELECT body FROM rehydrate_turn WHERE workflow = ? AND key = ?"
 #: Parts of a long record that are hashed together while the next are read; a shorter record is hashed when it is whole.
 _PIECE: Final = 8
 #: No sequence number is higher.
 _NO_END: Final = 2**63 - 1
+
+
+class TagRow(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """A name of a checkpoint: its run, the name, and the checkpoint that it stands for."""
+
+    run_id: str
+    name: str
+    checkpoint_id: str
 
 
 class RunRow(NamedTuple):
@@ -91,23 +106,46 @@ def read_head(database: Database, run_id: str, now: Callable[[], float]) -> Head
 
 def read_checkpoint(database: Database, ref: CheckpointRef, now: Callable[[], float]) -> Stored | None:
     """Return a checkpoint with its records, checked against its header's sum, or `None`."""
-    if isinstance(ref, Latest):
-        run = find_run(database, ref.run_id)
-        if run is None:
-            return None
-        seq = run.standing.seq
-    else:
-        place = database.execute(_PLACE, (ref,)).fetchone()
-        if place is None:
-            return None
-        run, seq = _run_of(database, place[0], ref), place[1]
+    place = _place(database, ref)
+    if place is None:
+        return None
+    run, seq = place
     head = _head(database, run, now())
     header = head.header if seq == head.header.seq else _header(database, run, seq)
-    if not isinstance(ref, Latest) and header.checkpoint_id != ref:
+    if isinstance(ref, str) and header.checkpoint_id != ref:
         raise CheckpointCorruptError(f"checkpoint {ref!r} in store {database.store}", "its header is another one's")
     rows = database.execute(_LIVE, (run.no,)) if seq == head.header.seq else _rows_at(database, run.no, seq)
     records, digests = _records(database, header, rows)
     return Stored(header=header, records=records, digests=digests, head=head)
+
+
+def find_checkpoint(database: Database, checkpoint_id: str) -> tuple[int, int] | None:
+    """Return the number of a checkpoint's run, and its own number in it."""
+    return database.execute(_PLACE, (checkpoint_id,)).fetchone()
+
+
+def _place(database: Database, ref: CheckpointRef) -> tuple[RunRow, int] | None:
+    """Return the run of a reference, and the number of the checkpoint in it."""
+    if isinstance(ref, str):
+        place = find_checkpoint(database, ref)
+        return (_run_of(database, place[0], ref), place[1]) if place else None
+    run = find_run(database, ref.run_id)
+    if run is None:
+        return None
+    if isinstance(ref, Latest):
+        return run, run.standing.seq
+    if isinstance(ref.at, int):
+        there = abs(ref.at) <= _NO_END and database.execute(_IS_THERE, (run.no, ref.at)).fetchone()
+        return (run, ref.at) if there else None
+    row = database.execute(_TAGGED, (run.no, ref.at)).fetchone()
+    if row is None:
+        return None
+    what = f"name {ref.at!r} of run {ref.run_id!r} in store {database.store}"
+    tag = open_row(row[0], TagRow, what)
+    place = find_checkpoint(database, tag.checkpoint_id)
+    if (tag.run_id, tag.name) != (ref.run_id, ref.at) or place is None or place[0] != run.no:
+        raise CheckpointCorruptError(what, "it stands for nothing that is there")
+    return run, place[1]
 
 
 def read_records(database: Database, run_id: str, keys: Sequence[str]) -> dict[str, bytes]:
@@ -123,7 +161,7 @@ def read_records(database: Database, run_id: str, keys: Sequence[str]) -> dict[s
         what = f"record {key!r} of run {run_id!r} in store {database.store}"
         if parts[0][0] != key:
             raise CheckpointCorruptError(what, "the record in its place belongs to another key")
-        records[key] = b"".join(_bytes(part, what) for _, part in parts)
+        records[key] = b"".join(as_bytes(part, what) for _, part in parts)
     return records
 
 
@@ -145,6 +183,30 @@ def read_turn(database: Database, workflow: str, key: str) -> TurnRow | None:
     return found
 
 
+def read_requests(
+    database: Database, *, workflow: str | None, run_id: str | None, after: str | None, limit: int
+) -> list[RequestRow]:
+    """Return open requests behind `after`, ordered by id."""
+    wanted: dict[str, str | int | None] = {"workflow = ?": workflow, "request_id > ?": after}
+    if run_id is not None:
+        run = find_run(database, run_id)
+        if run is None:
+            return []
+        wanted["run = ?"] = run.no
+    given = {condition: value for condition, value in wanted.items() if value is not None}
+    statement = _OPEN.format(where=" AND ".join(given) or "1")
+    rows = database.execute(statement, (*given.values(), limit)).fetchall()
+    return [_open_request(database, request_id, body) for request_id, body in rows]
+
+
+def _open_request(database: Database, request_id: str, body: object) -> RequestRow:
+    what = f"request {request_id!r} in store {database.store}"
+    row = open_row(body, RequestRow, what)
+    if row.request_id != request_id or row.state != "open":
+        raise CheckpointCorruptError(what, "its row is another request's, or it is not open")
+    return row
+
+
 def read_history(database: Database, run_id: str, before: int | None, limit: int) -> list[Header]:
     """Return headers of a run, newest first, below `before`."""
     run = find_run(database, run_id)
@@ -162,7 +224,7 @@ def read_events(database: Database, run_id: str, after: int, limit: int) -> list
         return []
     rows = database.execute(_EVENTS, (run.no, min(after, _NO_END), limit)).fetchall()
     what = f"an event of run {run_id!r} in store {database.store}"
-    return [StoredEvent(number, _bytes(body, what)) for number, body in rows]
+    return [StoredEvent(number, as_bytes(body, what)) for number, body in rows]
 
 
 def read_runs(
@@ -246,10 +308,10 @@ def _records(
 
 def _record(key: str, parts: Iterator[tuple[object, object]], record_sum: RecordSum, what: str) -> bytes:
     """Return a record from the rows of its parts, and add it to the sum."""
-    first = _bytes(next(parts)[1], what)
+    first = as_bytes(next(parts)[1], what)
     second = next(parts, None)
     if second is not None:
-        return _joined(key, (_bytes(data, what) for _, data in chain([second], parts)), first, record_sum)
+        return _joined(key, (as_bytes(data, what) for _, data in chain([second], parts)), first, record_sum)
     record_sum.add(key, first)
     return first
 
@@ -273,7 +335,8 @@ def _joined(key: str, parts: Iterator[bytes], first: bytes, record_sum: RecordSu
     return data
 
 
-def _bytes(value: object, what: str) -> bytes:
+def as_bytes(value: object, what: str) -> bytes:
+    """Return what a row holds as its data. Raises `CheckpointCorruptError` for what is no bytes."""
     if not isinstance(value, bytes):
         raise CheckpointCorruptError(what, "a record is not bytes")
     return value

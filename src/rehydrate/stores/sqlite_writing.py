@@ -7,14 +7,15 @@ commit are `standing`'s; here they only become rows.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from rehydrate.errors import CheckpointCorruptError, CommitConflictError, RehydrateError, RunBusyError
-from rehydrate.model.checkpoint import Commit, Header
+from rehydrate.model.checkpoint import Commit, Header, StoredEvent, TurnRow
 
 from .rows import Written, open_written, seal_row
 from .sqlite_database import Database, Value
+from .sqlite_inbox import take_offers
 from .sqlite_reading import RunRow, find_run, is_alive
 from .standing import Standing, check_commit, id_in_use, numbered_events, standing_after, standing_renewed
 
@@ -27,15 +28,15 @@ _MOVE_RUN: Final = "UPDATE rehydrate_run SET seq = ?, standing = ? WHERE no = ?"
 # Apart from the former, as naming an indexed column in an UPDATE costs the index even where nothing changes.
 _MOVE_RUN_AND_STATUS: Final = "UPDATE rehydrate_run SET seq = ?, standing = ?, status = ? WHERE no = ?"
 _RENEW: Final = "UPDATE rehydrate_run SET standing = ? WHERE no = ?"
-_CHECKPOINT: Final = "INSERT INTO rehydrate_checkpoint VALUES (NULL, ?, ?, ?, ?, ?, ?)"
+_CHECKPOINT: Final = "INSERT INTO rehydrate_checkpoint VALUES (NULL, ?, ?, ?, ?, ?, ?, 0)"
 _IN_THE_WAY: Final = "SELECT body FROM rehydrate_checkpoint WHERE checkpoint_id = ? OR (run = ? AND seq = ?)"
 _RECORD: Final = "INSERT INTO rehydrate_record VALUES (?, ?, ?)"
 _LIVE: Final = "INSERT OR REPLACE INTO rehydrate_live VALUES (?, ?, ?, ?)"
 _NOT_LIVE: Final = "DELETE FROM rehydrate_live WHERE run = ? AND key = ?"
 _EVENT: Final = "INSERT INTO rehydrate_event VALUES (NULL, ?, ?, ?)"
 _REQUEST: Final = """
-INSERT INTO rehydrate_request VALUES (?, ?, ?)
-ON CONFLICT (request_id) DO UPDATE SET body = excluded.body WHERE run = excluded.run
+INSERT INTO rehydrate_request VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (request_id) DO UPDATE SET body = excluded.body, is_open = excluded.is_open WHERE run = excluded.run
 """
 _TURN: Final = """
 INSERT INTO rehydrate_turn VALUES (?, ?, ?, ?, ?)
@@ -48,6 +49,8 @@ _DELETE_ROWS: Final = (
     "DELETE FROM rehydrate_request WHERE run = ?",
     "DELETE FROM rehydrate_turn WHERE run = ?",
     "DELETE FROM rehydrate_event WHERE run = ?",
+    "DELETE FROM rehydrate_tag WHERE run = ?",
+    "DELETE FROM rehydrate_offer WHERE run = ?",
     "DELETE FROM rehydrate_checkpoint WHERE run = ?",
     "DELETE FROM rehydrate_run WHERE no = ?",
 )
@@ -74,9 +77,23 @@ def write_commit(database: Database, commit: Commit, now: Callable[[], float]) -
     if live:
         database.execute_many(_LIVE, live)
     if commit.events:
-        database.execute_many(_EVENT, ((no, event.number, event.data) for event in numbered_events(commit)))
+        write_events(database, no, numbered_events(commit))
+    if commit.taken:
+        take_offers(database, no, commit.header.run_id, commit.taken)
     if commit.requests or commit.turn is not None:
         _write_names(database, no, commit)
+
+
+def write_events(database: Database, no: int, events: Iterable[StoredEvent]) -> None:
+    """Write events that have their numbers."""
+    database.execute_many(_EVENT, ((no, event.number, event.data) for event in events))
+
+
+def write_turn(database: Database, no: int, turn: TurnRow) -> None:
+    """Write a turn by its key. Raises `CommitConflictError` where the key is another turn's."""
+    cursor = database.execute(_TURN, (turn.workflow, turn.key, no, turn.number, seal_row(turn)))
+    if cursor.rowcount != 1:
+        raise CommitConflictError(turn.run_id, f"key {turn.key!r} as its own", "another turn's")
 
 
 def renew_lease(database: Database, run_id: str, owner: str, epoch: int, until: float) -> None:
@@ -176,11 +193,9 @@ def _part_rows(number: int, key: str, data: memoryview) -> list[tuple[Value, ...
 def _write_names(database: Database, no: int, commit: Commit) -> None:
     header, requests, turn = commit.header, commit.requests, commit.turn
     if requests:
-        written = database.execute_many(_REQUEST, ((row.request_id, no, seal_row(row)) for row in requests))
+        rows = ((row.request_id, no, header.workflow, int(row.state == "open"), seal_row(row)) for row in requests)
+        written = database.execute_many(_REQUEST, rows)
         if written != len(requests):
             raise CommitConflictError(header.run_id, "requests of its own", "one of another run")
-    if turn is None:
-        return
-    cursor = database.execute(_TURN, (turn.workflow, turn.key, no, turn.number, seal_row(turn)))
-    if cursor.rowcount != 1:
-        raise CommitConflictError(header.run_id, f"key {turn.key!r} as its own", "another turn's")
+    if turn is not None:
+        write_turn(database, no, turn)

@@ -12,7 +12,18 @@ from typing import Protocol, TypeAlias, TypeVar
 
 from rehydrate.codecs.checkpoints import digest_sum, record_digest
 from rehydrate.errors import RehydrateError
-from rehydrate.model.checkpoint import Commit, Head, Header, Latest, Lease, Put, RequestRow, Status, Stored, TurnRow
+from rehydrate.model.checkpoint import (
+    CheckpointRef,
+    Commit,
+    Head,
+    Header,
+    Lease,
+    Put,
+    RequestRow,
+    Status,
+    Stored,
+    TurnRow,
+)
 from rehydrate.ports import CheckpointStorage, Clock
 
 _Error = TypeVar("_Error", bound=RehydrateError)
@@ -45,7 +56,7 @@ async def head_of(store: CheckpointStorage, run_id: str = "run") -> Head:
     return head
 
 
-async def loaded(store: CheckpointStorage, ref: str | Latest) -> Stored:
+async def loaded(store: CheckpointStorage, ref: CheckpointRef) -> Stored:
     """Return a checkpoint that must be there."""
     stored = await store.load(ref)
     assert stored is not None, f"{ref!r} is not there"

@@ -10,6 +10,8 @@ from __future__ import annotations
 import asyncio
 
 from .contract_events import EVENT_CHECKS
+from .contract_history import HISTORY_CHECKS
+from .contract_inbox import INBOX_CHECKS
 from .contract_names import NAME_CHECKS
 from .contract_processes import OWNER_CHECKS, PROCESS_CHECKS
 from .contract_races import RACE_CHECKS
@@ -31,7 +33,7 @@ __all__ = [
 ]
 
 #: What every store promises.
-CHECKS: tuple[Check, ...] = RUN_CHECKS + NAME_CHECKS + EVENT_CHECKS + RACE_CHECKS
+CHECKS: tuple[Check, ...] = RUN_CHECKS + NAME_CHECKS + EVENT_CHECKS + HISTORY_CHECKS + INBOX_CHECKS + RACE_CHECKS
 
 
 class StoreContract:

@@ -16,7 +16,8 @@ CREATE INDEX rehydrate_run_by_workflow ON rehydrate_run (workflow, run_id);
 CREATE INDEX rehydrate_run_by_status ON rehydrate_run (status, run_id);
 
 -- A checkpoint, and the numbers of the records that its commit wrote, which are in its body as well. Rows are added at the
--- end, whatever run they belong to: commits of many runs in one transaction then share pages.
+-- end, whatever run they belong to: commits of many runs in one transaction then share pages. A forgotten one stands for
+-- records that a later checkpoint still needs, and is nobody's checkpoint any more.
 CREATE TABLE rehydrate_checkpoint (
     no INTEGER PRIMARY KEY,
     run INTEGER NOT NULL,
@@ -25,6 +26,7 @@ CREATE TABLE rehydrate_checkpoint (
     body BLOB NOT NULL,
     first INTEGER NOT NULL,
     last INTEGER NOT NULL,
+    forgotten INTEGER NOT NULL DEFAULT 0,
     UNIQUE (run, seq)
 );
 
@@ -48,10 +50,18 @@ CREATE TABLE rehydrate_live (
 CREATE TABLE rehydrate_request (
     request_id TEXT NOT NULL PRIMARY KEY,
     run INTEGER NOT NULL,
+    workflow TEXT NOT NULL,
+    is_open INTEGER NOT NULL,
     body BLOB NOT NULL
 ) WITHOUT ROWID;
 
 CREATE INDEX rehydrate_request_by_run ON rehydrate_request (run);
+
+CREATE INDEX rehydrate_request_open ON rehydrate_request (request_id) WHERE is_open;
+
+CREATE INDEX rehydrate_request_open_by_workflow ON rehydrate_request (workflow, request_id) WHERE is_open;
+
+CREATE INDEX rehydrate_request_open_by_run ON rehydrate_request (run, request_id) WHERE is_open;
 
 CREATE TABLE rehydrate_turn (
     workflow TEXT NOT NULL,

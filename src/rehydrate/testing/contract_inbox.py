@@ -1,0 +1,111 @@
+"""The store contract: pages of open requests, and the inbox of a run.
+
+Each check is an async function over `make(clock=...)` and fails by an assert.
+"""
+
+# ruff: noqa: S101  (a contract is made of asserts)
+
+from __future__ import annotations
+
+from typing import cast
+
+import msgspec
+
+from rehydrate.errors import CommitConflictError, OfferConflictError, RunNotFoundError, WrongCallError
+from rehydrate.model.checkpoint import Offer, RequestRow
+
+from .contract_tools import Check, CommitMaker, MakeStore, ManualClock, head_of, refused
+
+
+def named(rows: list[RequestRow]) -> list[str]:
+    """Return the ids of requests."""
+    return [row.request_id for row in rows]
+
+
+async def open_requests_are_listed(make: MakeStore) -> None:
+    """Open requests come by id and by pages, of all runs, of one, or of one workflow; closed ones do not come."""
+    store, maker, other = make(clock=ManualClock()), CommitMaker(), CommitMaker("other", workflow="another")
+    mine = [RequestRow(f"q{number}", "run", "a#1", "open") for number in (4, 1, 3, 5)]
+    theirs = [RequestRow(f"q{number}", "other", "", "open") for number in (2, 6)]
+    await store.commit(maker.claim())
+    await store.commit(maker.step(requests=mine))
+    await store.commit(msgspec.structs.replace(other.claim(), requests=tuple(theirs)))
+
+    assert named(await store.requests()) == ["q1", "q2", "q3", "q4", "q5", "q6"]
+    assert named(await store.requests(limit=2)) == ["q1", "q2"]
+    assert named(await store.requests(after="q2", limit=3)) == ["q3", "q4", "q5"]
+    assert named(await store.requests(run_id="run", after="q1")) == ["q3", "q4", "q5"]
+    assert named(await store.requests(workflow="another")) == ["q2", "q6"]
+    assert await store.requests(workflow="another", run_id="run") == []
+    assert await store.requests(run_id="none") == []
+    assert (await store.requests(limit=1)) == [mine[1]]
+    answered = msgspec.structs.replace(mine[0], state="answered")
+    cancelled = msgspec.structs.replace(mine[1], state="cancelled")
+    await store.commit(maker.step(requests=[answered, cancelled]))
+    assert named(await store.requests()) == ["q2", "q3", "q5", "q6"]
+    await refused(WrongCallError, store.requests(limit=0))
+    await refused(WrongCallError, store.requests(run_id=cast("str", 3)))
+    await store.close()
+
+
+async def offers_are_taken_once(make: MakeStore) -> None:
+    """Offers come in the order in which they were made, and leave the inbox with the commit that takes them."""
+    store, maker = make(clock=ManualClock()), CommitMaker()
+    await store.commit(maker.claim())
+    numbers = [await store.offer(Offer("run", key, key.encode())) for key in ("b", "a", "c")]
+    assert numbers == [1, 2, 3]
+    assert [(o.number, o.key, o.body, o.taken) for o in await store.offers("run")] == [
+        (1, "b", b"b", False),
+        (2, "a", b"a", False),
+        (3, "c", b"c", False),
+    ]
+    assert [o.number for o in await store.offers("run", after=1, limit=1)] == [2]
+    await store.commit(msgspec.structs.replace(maker.step({"k": b"v"}), taken=(1, 3)))
+    assert [o.number for o in await store.offers("run")] == [2]
+    lost = maker.copy(owner="owner", tag="lost")
+    for taken in ((1,), (2, 3), (7,)):
+        await refused(CommitConflictError, store.commit(msgspec.structs.replace(lost.step(), taken=taken)))
+        lost = maker.copy(owner="owner", tag="lost")
+    assert [o.number for o in await store.offers("run")] == [2]
+    assert (await head_of(store)).header.seq == 1
+    assert await store.offer(Offer("run", "d", b"d")) == 4
+    await store.close()
+
+
+async def a_key_is_offered_once(make: MakeStore) -> None:
+    """The same offer again is the one that is there, also after it was taken; another one under its key is refused."""
+    store, maker = make(clock=ManualClock()), CommitMaker()
+    await store.commit(maker.claim())
+    assert await store.offer(Offer("run", "k", b"body")) == 1
+    assert await store.offer(Offer("run", "k", b"body")) == 1
+    await refused(OfferConflictError, store.offer(Offer("run", "k", b"other")))
+    await store.commit(msgspec.structs.replace(maker.step(), taken=(1,)))
+    assert await store.offer(Offer("run", "k", b"body")) == 1
+    assert await store.offers("run") == []
+    await refused(OfferConflictError, store.offer(Offer("run", "k", b"")))
+    await refused(RunNotFoundError, store.offer(Offer("none", "k", b"body")))
+    await refused(WrongCallError, store.offer(Offer("run", "half \ud800", b"body")))
+    await refused(WrongCallError, store.offer(Offer("run", "k", cast("bytes", "text"))))
+    await refused(WrongCallError, store.offers("run", limit=0))
+    assert await store.offers("none") == []
+    await store.close()
+
+
+async def a_lost_commit_takes_no_offer(make: MakeStore) -> None:
+    """A commit that loses its race leaves the inbox as it was."""
+    store, maker = make(clock=ManualClock()), CommitMaker()
+    await store.commit(maker.claim())
+    rival = maker.copy(owner="owner", tag="rival")
+    await store.offer(Offer("run", "k", b"body"))
+    await store.commit(maker.step())
+    await refused(CommitConflictError, store.commit(msgspec.structs.replace(rival.step(), taken=(1,))))
+    assert [offer.number for offer in await store.offers("run")] == [1]
+    await store.close()
+
+
+INBOX_CHECKS: tuple[Check, ...] = (
+    open_requests_are_listed,
+    offers_are_taken_once,
+    a_key_is_offered_once,
+    a_lost_commit_takes_no_offer,
+)
