@@ -25,6 +25,14 @@ class Written(msgspec.Struct, frozen=True, gc=False, array_like=True):
     end: int
 
 
+class TagRow(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """A name of a checkpoint: its run, the name, and the checkpoint that it stands for."""
+
+    run_id: str
+    name: str
+    checkpoint_id: str
+
+
 class _Format(msgspec.Struct, array_like=True):
     """What every header of every version begins with."""
 

@@ -13,9 +13,9 @@ import msgspec
 from rehydrate.errors import CheckpointCorruptError, CheckpointNotFoundError, RunNotFoundError
 
 from .retention import Version, droppable, needed
-from .rows import Written, open_row, open_written, seal_row
+from .rows import TagRow, Written, open_row, open_written, seal_row
 from .sqlite_database import Database
-from .sqlite_reading import TagRow, find_checkpoint, find_run
+from .sqlite_reading import find_checkpoint, find_run
 
 _TAGS: Final = "SELECT name, body FROM rehydrate_tag WHERE run = ? ORDER BY name"
 _TAG: Final = "INSERT OR REPLACE INTO rehydrate_tag VALUES (?, ?, ?)"

@@ -1,4 +1,4 @@
-"""A batch: writes that waited together, done in as few transactions as can be, and single reads.
+"""A batch: writes that waited together, done in as few transactions as can be; and what is done alone.
 
 Whatever happens becomes the result or the error of a call; nothing is raised from here, and nothing is answered.
 """
@@ -14,16 +14,10 @@ from rehydrate.model.checkpoint import Commit
 
 from .connections import Link
 from .session import Session
-from .writing import Renewal, delete_run, renew_leases, write_commits
+from .writing import Renewal, renew_leases, write_commits
 
 #: The time of a store's own clock; `None` where the server's is to be taken.
 Now: TypeAlias = Callable[[], float | None]
-
-
-class Read(NamedTuple):
-    """Something to read."""
-
-    work: Callable[[Session], object]
 
 
 class Save(NamedTuple):
@@ -32,40 +26,41 @@ class Save(NamedTuple):
     commit: Commit
 
 
-class Deletion(NamedTuple):
-    """A run to delete."""
+class Single(NamedTuple):
+    """Something to read, or to write in a transaction of its own: `work(session, again)`; see `Link.do`."""
 
-    run_id: str
+    work: Callable[[Session, bool], object]
 
 
-Write: TypeAlias = Save | Renewal | Deletion
+#: What is done together with others.
+Write: TypeAlias = Save | Renewal
 
 
 class Task(Protocol):
     """What a batch sees of a call."""
 
-    work: Read | Write
+    work: Single | Write
     result: object
     error: BaseException | None
 
 
 def size_of(work: Write) -> int:
     """Return how many bytes of records and events a write holds."""
-    if not isinstance(work, Save):
+    if isinstance(work, Renewal):
         return 0
     return sum(len(put.data) for put in work.commit.puts) + sum(map(len, work.commit.events))
 
 
-def do_read(link: Link, task: Task, work: Read) -> None:
-    """Do a read."""
+def do_single(link: Link, task: Task, single: Single) -> None:
+    """Do something that is done alone."""
     try:
-        task.result = link.do(lambda session, _: work.work(session))
+        task.result = link.do(single.work)
     except BaseException as error:  # a thread hands on whatever happened: nobody else would hear of it
         task.error = error
 
 
 def do_writes(link: Link, tasks: Sequence[Task], now: Now) -> None:
-    """Do writes of different runs: all commits in one transaction, all renewals in one, each deletion in its own."""
+    """Do writes of different runs: all commits in one transaction, and all renewals in one."""
     saves = [(task, task.work) for task in tasks if isinstance(task.work, Save)]
     renewals = [(task, task.work) for task in tasks if isinstance(task.work, Renewal)]
     if saves:
@@ -79,22 +74,12 @@ def do_writes(link: Link, tasks: Sequence[Task], now: Now) -> None:
         _do_all(
             [task for task, _ in renewals], lambda: link.do(lambda session, _: renew_leases(session, leases, now()))
         )
-    for task in tasks:
-        if isinstance(task.work, Deletion):
-            _delete(link, task, task.work.run_id, now)
 
 
 def _do_all(tasks: Sequence[Task], work: Callable[[], Sequence[RehydrateError | None]]) -> None:
     try:
         for task, error in zip(tasks, work(), strict=True):
             task.error = error
-    except BaseException as error:  # as in `do_read`
+    except BaseException as error:  # as in `do_single`
         for task in tasks:
             task.error = copy.copy(error) if isinstance(error, RehydrateError) else error
-
-
-def _delete(link: Link, task: Task, run_id: str, now: Now) -> None:
-    try:
-        task.result = link.do(lambda session, again: delete_run(session, run_id, now(), again=again))
-    except BaseException as error:  # as in `do_read`
-        task.error = error

@@ -8,8 +8,10 @@ from functools import partial
 
 from rehydrate.errors import WrongCallError
 
-from .batches import Deletion, Now, Read, Save
+from .archive import read_archive, write_archive
+from .batches import Now, Save, Single
 from .connections import Connector, OwnConnection, Pool, PooledConnection
+from .inbox import read_offers, write_offer
 from .listening import Listener
 from .place import Place, settings_of
 from .reading import (
@@ -19,33 +21,43 @@ from .reading import (
     read_history,
     read_records,
     read_request,
+    read_requests,
     read_runs,
     read_turn,
 )
+from .retention import delete_run, forget_checkpoints, read_tags, write_tag
 from .session import Session
 from .worker import Worker
 from .writing import Renewal
 
 __all__ = [
-    "Deletion",
     "Listener",
     "Now",
     "Pool",
-    "Read",
     "Renewal",
     "Save",
     "Session",
+    "Single",
     "Worker",
     "connector",
+    "delete_run",
+    "forget_checkpoints",
     "listener",
+    "read_archive",
     "read_checkpoint",
     "read_events",
     "read_head",
     "read_history",
+    "read_offers",
     "read_records",
     "read_request",
+    "read_requests",
     "read_runs",
+    "read_tags",
     "read_turn",
+    "write_archive",
+    "write_offer",
+    "write_tag",
 ]
 
 

@@ -10,7 +10,13 @@ from typing import Final
 
 import psycopg
 
-from rehydrate.errors import CheckpointCorruptError, RehydrateError, StoreUnavailableError
+from rehydrate.errors import (
+    CheckpointCorruptError,
+    RehydrateError,
+    StoreFullError,
+    StoreReadOnlyError,
+    StoreUnavailableError,
+)
 
 #: By SQLSTATE, or the first two characters of a class: what to do next (PostgreSQL's documentation, appendix A).
 _FIXES: Final = {
@@ -31,6 +37,8 @@ _FIXES: Final = {
     "57014": "Call again; if it comes again, raise statement_timeout.",
     "57": "Wait until the server has started, then call again.",
 }
+#: The errors of ours that are their own; the others of these are `StoreUnavailableError` itself.
+_OWN: Final = {"25006": StoreReadOnlyError, "53100": StoreFullError}
 #: What a server or libpq says when a connection cannot be made, and what to do; such errors have no SQLSTATE.
 _OF_CONNECTING: Final = (
     ("password authentication failed", "28"),
@@ -88,6 +96,9 @@ def translate(error: psycopg.Error, store: str) -> RehydrateError:
         kind = _kind_of_connecting(error)
         return StoreUnavailableError(store, problem, _FIXES[kind] if kind else _GONE)
     # What a statement names and what is not there, and rows that cannot be: somebody has changed the tables.
+    own = _OWN.get(state)
+    if own is not None:
+        return own(store, problem, _FIXES[state])
     if state.startswith(("XX", "42P01", "42703", "3F000", "23")):
         return CheckpointCorruptError(f"store {store}", problem)
     fix = _FIXES.get(state) or _FIXES.get(state[:2]) or _UNKNOWN
@@ -98,7 +109,7 @@ def in_doubt(error: RehydrateError) -> RehydrateError:
     """Return the error of a write that was on its way when the connection was lost, and could not be looked for."""
     if not isinstance(error, StoreUnavailableError):
         return error
-    return StoreUnavailableError(
+    return type(error)(
         error.store,
         f"the connection was lost in the middle of a commit, so that it is not known whether that was done, and then"
         f" {error.problem}",

@@ -13,9 +13,9 @@ import msgspec
 from psycopg.rows import TupleRow
 
 from rehydrate.errors import CheckpointCorruptError
-from rehydrate.model.checkpoint import CheckpointRef, Head, Header, Latest, RequestRow, Stored, StoredEvent, TurnRow
+from rehydrate.model.checkpoint import At, CheckpointRef, Head, Header, RequestRow, Stored, StoredEvent, TurnRow
 from rehydrate.stores.records_sum import RecordSum
-from rehydrate.stores.rows import open_row, open_written
+from rehydrate.stores.rows import TagRow, open_row, open_written
 
 from .names import data_of, key_name, text_of, turn_name
 from .runs import COLUMNS, WIDTH, RunRow, run_of
@@ -32,6 +32,15 @@ SELECT {COLUMNS}, head.body, at.seq, at.body FROM rehydrate.checkpoint AS at
 LEFT JOIN rehydrate.run AS run ON run.no = at.run
 LEFT JOIN rehydrate.checkpoint AS head ON head.run = run.no AND head.seq = run.seq
 WHERE at.checkpoint_id = %s
+"""
+_AT_NUMBER: Final = f"""
+SELECT {COLUMNS}, head.body, at.seq, at.body FROM rehydrate.run AS run
+JOIN rehydrate.checkpoint AS at ON at.run = run.no AND at.seq = %s
+LEFT JOIN rehydrate.checkpoint AS head ON head.run = run.no AND head.seq = run.seq
+WHERE run.run_id = %s
+"""
+_TAGGED: Final = """
+SELECT t.body FROM rehydrate.tag AS t JOIN rehydrate.run AS run ON run.no = t.run WHERE run.run_id = %s AND t.name = %s
 """
 _DATA: Final = """
 CROSS JOIN LATERAL (
@@ -69,6 +78,9 @@ SELECT run.run_id, head.body FROM (
 LEFT JOIN rehydrate.checkpoint AS head ON head.run = run.no AND head.seq = run.seq ORDER BY run.run_id
 """
 _REQUEST: Final = "SELECT body FROM rehydrate.request WHERE request_id = %s"
+_OPEN: Final = """
+SELECT request_id, body FROM rehydrate.request WHERE is_open AND {where} ORDER BY request_id LIMIT %s
+"""
 _TURN: Final = "SELECT body FROM rehydrate.turn WHERE name = %s"
 #: No number is higher.
 _NO_END: Final = 2**63 - 1
@@ -83,7 +95,7 @@ def read_head(session: Session, run_id: str, now: float | None) -> Head | None:
 def read_checkpoint(session: Session, ref: CheckpointRef, now: float | None) -> Stored | None:
     """Return a checkpoint with its records, checked against its header's sum, or `None`."""
     with session.reading():
-        found = _of_run(session, ref.run_id, now) if isinstance(ref, Latest) else _of_id(session, ref, now)
+        found = _place(session, ref, now)
         if found is None:
             return None
         run, head, header = found
@@ -128,6 +140,28 @@ def read_turn(session: Session, workflow: str, key: str) -> TurnRow | None:
     return found
 
 
+def read_requests(
+    session: Session, *, workflow: str | None, run_id: str | None, after: str | None, limit: int
+) -> list[RequestRow]:
+    """Return open requests behind `after`, ordered by id."""
+    wanted = {
+        "workflow = %s": workflow,
+        "run = (SELECT no FROM rehydrate.run WHERE run_id = %s)": run_id,
+        "request_id > %s": after,
+    }
+    given = {condition: value.encode() for condition, value in wanted.items() if value is not None}
+    statement = _OPEN.format(where=" AND ".join(given) or "true")
+    found: list[RequestRow] = []
+    for request_id, body in session.ask(statement, (*given.values(), min(limit, _NO_END))):
+        name = text_of(request_id, f"a request in store {session.store}")
+        what = f"request {name!r} in store {session.store}"
+        row = open_row(body, RequestRow, what)
+        if row.request_id != name or row.state != "open":
+            raise CheckpointCorruptError(what, "its row is another request's, or it is not open")
+        found.append(row)
+    return found
+
+
 def read_history(session: Session, run_id: str, before: int | None, limit: int) -> list[Header]:
     """Return headers of a run, newest first, below `before`."""
     end = _NO_END if before is None else max(min(before, _NO_END), -_NO_END)
@@ -164,6 +198,35 @@ def read_runs(
 def _find(session: Session, statement: str, name: bytes, kind: type[_Row], what: str) -> _Row | None:
     rows = session.ask(statement, (name,))
     return open_row(rows[0][0], kind, what) if rows else None
+
+
+def _place(session: Session, ref: CheckpointRef, now: float | None) -> tuple[RunRow, Head, Header] | None:
+    """Return the run of a reference, its head, and the header of the checkpoint."""
+    if isinstance(ref, str):
+        return _of_id(session, ref, now)
+    if not isinstance(ref, At):
+        return _of_run(session, ref.run_id, now)
+    if isinstance(ref.at, int):
+        return _of_number(session, ref.run_id, ref.at, now)
+    rows = session.ask(_TAGGED, (ref.run_id.encode(), ref.at.encode()))
+    if not rows:
+        return None
+    what = f"name {ref.at!r} of run {ref.run_id!r} in store {session.store}"
+    tag = open_row(rows[0][0], TagRow, what)
+    found = _of_id(session, tag.checkpoint_id, now)
+    if (tag.run_id, tag.name) != (ref.run_id, ref.at) or found is None or found[0].standing.run_id != ref.run_id:
+        raise CheckpointCorruptError(what, "it stands for nothing that is there")
+    return found
+
+
+def _of_number(session: Session, run_id: str, number: int, now: float | None) -> tuple[RunRow, Head, Header] | None:
+    if abs(number) > _NO_END:
+        return None
+    rows = session.ask(_AT_NUMBER, (now, number, run_id.encode()))
+    if not rows:
+        return None
+    run = run_of(session, rows[0], run_id)
+    return run, _head(session, run, rows[0][WIDTH]), _header(session, run, number, rows[0][WIDTH + 2])
 
 
 def _of_run(session: Session, run_id: str, now: float | None) -> tuple[RunRow, Head, Header] | None:

@@ -34,7 +34,7 @@ class Session:
     def __init__(self, connection: Connection, place: Place) -> None:
         self.place = place
         self._connection = connection
-        #: What begins the transaction of `reading`, sent together with its first statement.
+        #: What begins a transaction, sent together with its first statement.
         self._opening: list[Asked] = []
 
     @property
@@ -44,17 +44,19 @@ class Session:
 
     def ask(self, statement: str, values: Sequence[object] = ()) -> list[TupleRow]:
         """Do one statement and return its rows."""
-        if not self._opening:
-            return _rows(self._sent(statement, values))
-        opening, self._opening = self._opening, []
-        return self.ask_all([*opening, (statement, values)])[-1]
+        if self._opening:
+            return self.ask_all([(statement, values)])[0]
+        return _rows(self._sent(statement, values))
 
     def ask_last(self, statement: str, values: Sequence[object] = ()) -> list[TupleRow]:
-        """Do the last statement of `reading` and end its transaction, in one round trip."""
+        """Do the last statement of a transaction and end it, in one round trip."""
         return self.ask_all([(statement, values), ("COMMIT", ())])[0]
 
     def ask_all(self, asked: Sequence[Asked]) -> list[list[TupleRow]]:
         """Do several statements in one round trip; the first that fails raises, and those behind it are not done."""
+        opening, self._opening = self._opening, []
+        if opening:
+            return self.ask_all([*opening, *asked])[len(opening) :]
         with self._connection.pipeline():
             cursors = [self._sent(statement, values) for statement, values in asked]
         return [_rows(cursor) for cursor in cursors]
@@ -66,25 +68,14 @@ class Session:
     @contextmanager
     def writing(self) -> Generator[None]:
         """Do what is in the block as one transaction."""
-        self.ask_all([(_BEGIN, ()), (_LIMITS, ())])
-        is_done = False
-        try:
+        with self._transaction(_BEGIN):
             yield
-            is_done = True
-        finally:
-            if not is_done:
-                self.undo()
-        self.ask("COMMIT")
 
     @contextmanager
     def reading(self) -> Generator[None]:
         """Show one state of the database to all statements in the block."""
-        self._opening = [(_BEGIN_READING, ()), (_LIMITS, ())]
-        try:
+        with self._transaction(_BEGIN_READING):
             yield
-        finally:
-            self._opening = []
-            self.undo()
 
     @contextmanager
     def apart(self) -> Generator[None]:
@@ -106,6 +97,20 @@ class Session:
     def script(self, text: str) -> None:
         """Do statements that are written in a file, inside of `writing`."""
         self._connection.execute(self.place.script(text), prepare=False)
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Generator[None]:
+        self._opening = [(begin, ()), (_LIMITS, ())]
+        is_done = False
+        try:
+            yield
+            is_done = True
+        finally:
+            self._opening = []
+            if not is_done:
+                self.undo()
+        if self._connection.info.transaction_status is TransactionStatus.INTRANS:
+            self.ask("COMMIT")
 
     def _sent(self, statement: str, values: Sequence[object]) -> psycopg.Cursor[TupleRow]:
         # A cursor class of its own: a pool of the user's may have set others for its connections.

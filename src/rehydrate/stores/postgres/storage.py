@@ -14,27 +14,32 @@ import msgspec
 
 from rehydrate.errors import CheckpointNotFoundError, StoreClosedError, StoreUnavailableError, WrongCallError
 from rehydrate.model.checkpoint import (
+    Archive,
     CheckpointRef,
     Commit,
     Head,
     Header,
-    Latest,
+    Offer,
     RequestRow,
     Stored,
     StoredEvent,
     TurnRow,
 )
 from rehydrate.ports import Clock, Inspection
+from rehydrate.stores.archives import check_archive
 from rehydrate.stores.arguments import (
     check_commit_arguments,
     check_event_page,
     check_filters,
     check_keys,
+    check_numbers,
+    check_offer,
     check_page,
     check_ref,
+    check_tag,
     check_texts,
 )
-from rehydrate.stores.inspection import inspection
+from rehydrate.stores.inspection import inspection, ref_text
 from rehydrate.stores.standing import check_rows
 
 if TYPE_CHECKING:
@@ -137,7 +142,7 @@ class PostgresCheckpointStorage:
         """Return a checkpoint with its records, or `None`. Raises `CheckpointCorruptError` where the sum is wrong."""
         check_ref(ref)
         read = self._driver.read_checkpoint
-        run_id = ref.run_id if isinstance(ref, Latest) else None
+        run_id = None if isinstance(ref, str) else ref.run_id
         return await self._read(lambda session: read(session, ref, self._now()), run_id)
 
     async def read(self, run_id: str, keys: Sequence[str]) -> dict[str, bytes]:
@@ -158,6 +163,17 @@ class PostgresCheckpointStorage:
         check_texts(workflow=workflow, key=key)
         read = self._driver.read_turn
         return await self._read(lambda session: read(session, workflow, key))
+
+    async def requests(
+        self, *, workflow: str | None = None, run_id: str | None = None, after: str | None = None, limit: int = 100
+    ) -> list[RequestRow]:
+        """Return open requests, ordered by id, from the one behind `after` on."""
+        check_page(limit)
+        check_filters(workflow, None, after, run_id)
+        read = self._driver.read_requests
+        return await self._read(
+            lambda session: read(session, workflow=workflow, run_id=run_id, after=after, limit=limit), run_id
+        )
 
     async def renew(self, run_id: str, owner: str, epoch: int, seconds: float) -> None:
         """Lengthen a lease. Raises `CommitConflictError` where owner or epoch are not the run's."""
@@ -189,17 +205,62 @@ class PostgresCheckpointStorage:
         read = self._driver.read_events
         return await self._read(lambda session: read(session, run_id, after, limit), run_id)
 
+    async def offer(self, offer: Offer) -> int:
+        """Put something into a run's inbox and return its number, the same one for the same key again."""
+        check_offer(offer)
+        write = self._driver.write_offer
+        return await self._change(lambda session, _: write(session, offer), offer.run_id)
+
+    async def offers(self, run_id: str, *, after: int = 0, limit: int = 100) -> list[Offer]:
+        """Return what is in a run's inbox, by number, from the one behind `after` on."""
+        check_event_page(after, limit)
+        check_texts(run_id=run_id)
+        read = self._driver.read_offers
+        return await self._read(lambda session: read(session, run_id, after, limit), run_id)
+
+    async def tag(self, run_id: str, name: str, checkpoint_id: str | None) -> None:
+        """Give a checkpoint a name in its run, or take a name back. Raises `CheckpointNotFoundError`."""
+        check_tag(run_id, name, checkpoint_id)
+        write = self._driver.write_tag
+        await self._change(lambda session, _: write(session, run_id, name, checkpoint_id), run_id)
+
+    async def tags(self, run_id: str) -> dict[str, str]:
+        """Return the names that checkpoints of a run have, with their ids."""
+        check_texts(run_id=run_id)
+        read = self._driver.read_tags
+        return await self._read(lambda session: read(session, run_id), run_id)
+
+    async def forget(self, run_id: str, numbers: Sequence[int]) -> list[int]:
+        """Drop checkpoints and what no other one needs; the head and what has a name stay."""
+        check_texts(run_id=run_id)
+        asked, before = check_numbers(numbers), list[int]()
+        forget = self._driver.forget_checkpoints
+        return await self._change(lambda session, _: forget(session, run_id, asked, before), run_id)
+
+    async def archive(self, run_id: str) -> Archive | None:
+        """Return a whole run, or `None` for an unknown one."""
+        check_texts(run_id=run_id)
+        read = self._driver.read_archive
+        return await self._read(lambda session: read(session, run_id), run_id)
+
+    async def adopt(self, archive: Archive) -> None:
+        """Write a whole run: all of it, or nothing. Raises `CommitConflictError` where it is there already."""
+        check_archive(archive)
+        write, run_id = self._driver.write_archive, archive.commits[0].header.run_id
+        await self._change(lambda session, again: write(session, archive, again=again), run_id)
+
     async def inspect(self, ref: CheckpointRef) -> Inspection:
         """Return what a checkpoint says without its workflow. Raises `CheckpointNotFoundError`."""
         stored = await self.load(ref)
         if stored is None:
-            raise CheckpointNotFoundError(ref.run_id if isinstance(ref, Latest) else ref)
+            raise CheckpointNotFoundError(ref_text(ref))
         return inspection(stored)
 
     async def delete(self, run_id: str) -> bool:
         """Delete a run with all that belongs to it; `False` where there was none. Raises `RunBusyError`."""
         check_texts(run_id=run_id)
-        return cast("bool", await self._open().call(self._driver.Deletion(run_id), run_id))
+        delete = self._driver.delete_run
+        return await self._change(lambda session, again: delete(session, run_id, self._now(), again=again), run_id)
 
     async def close(self) -> None:
         """Free what this object holds, after the calls that are on their way; a second call does nothing."""
@@ -212,7 +273,10 @@ class PostgresCheckpointStorage:
         await self._worker.close()
 
     async def _read(self, work: Callable[[Session], _T], run_id: str | None = None) -> _T:
-        return cast("_T", await self._open().call(self._driver.Read(work), run_id))
+        return await self._change(lambda session, _: work(session), run_id)
+
+    async def _change(self, work: Callable[[Session, bool], _T], run_id: str | None) -> _T:
+        return cast("_T", await self._open().call(self._driver.Single(work), run_id))
 
     def _open(self) -> Worker:
         if self._closed:

@@ -29,23 +29,36 @@ WITH given AS (
         run_id, workflow, status, checkpoint_id, expected, seq, epoch, needed, owner, seconds, seal, body, ord
     )
 )"""
+# What others might do to an inbox meanwhile needs another head, so this cannot change between here and the end.
+_TAKES: Final = """, takes AS (SELECT * FROM unnest(%s::bigint[], %s::bigint[]) AS t (ord, number))"""
+_ALL_WAIT: Final = """
+        AND NOT EXISTS (
+            SELECT 1 FROM takes AS t
+            LEFT JOIN rehydrate.offer AS o ON o.run = run.no AND o.number = t.number AND o.data IS NOT NULL
+            WHERE t.ord = g.ord AND o.number IS NULL
+        )"""
+_TAKES_NONE: Final = " AND NOT EXISTS (SELECT 1 FROM takes AS t WHERE t.ord = given.ord)"
+_TOOK: Final = """, took AS (
+    UPDATE rehydrate.offer AS o SET data = NULL FROM takes JOIN taken USING (ord)
+    WHERE o.run = taken.no AND o.number = takes.number
+)"""
 _LEASE_END: Final = f"CASE WHEN owner IS NULL THEN 0 ELSE {NOW} + seconds END"
-_MOVED: Final = f""", moved AS (
+_MOVED: Final = """, moved AS (
     UPDATE rehydrate.run AS run SET
         status = g.status, checkpoint_id = g.checkpoint_id, seq = g.seq, epoch = g.epoch, owner = g.owner,
-        lease_end = {_LEASE_END.replace("owner", "g.owner").replace("seconds", "g.seconds")}, seal = g.seal
+        lease_end = {lease_end}, seal = g.seal
     FROM given AS g
     WHERE run.run_id = g.run_id AND run.checkpoint_id = g.expected AND run.epoch = g.needed
-        AND run.workflow = g.workflow AND run.seq < g.seq
+        AND run.workflow = g.workflow AND run.seq < g.seq{guard}
     RETURNING run.no, g.ord
-)"""
-_MADE: Final = f""", made AS (
+)""".replace("{lease_end}", _LEASE_END.replace("owner", "g.owner").replace("seconds", "g.seconds"))
+_MADE: Final = """, made AS (
     INSERT INTO rehydrate.run (run_id, workflow, status, checkpoint_id, seq, epoch, owner, lease_end, seal)
-    SELECT run_id, workflow, status, checkpoint_id, seq, epoch, owner, {_LEASE_END}, seal
-    FROM given WHERE expected IS NULL AND needed = 0 AND epoch = 1
+    SELECT run_id, workflow, status, checkpoint_id, seq, epoch, owner, {lease_end}, seal
+    FROM given WHERE expected IS NULL AND needed = 0 AND epoch = 1{guard}
     ON CONFLICT (run_id) DO NOTHING
     RETURNING no, run_id
-)"""
+)""".replace("{lease_end}", _LEASE_END)
 _TAKEN: Final = """, taken AS (
     SELECT no, ord FROM moved UNION ALL SELECT made.no, given.ord FROM made JOIN given USING (run_id)
 ), headers AS (
@@ -68,15 +81,16 @@ _GONE: Final = """, gone AS (
 )"""
 # No `ON CONFLICT ... WHERE`: a row of another run must be an error, and not a row that is silently not written.
 _REQUESTS: Final = """, request AS (
-    SELECT taken.no, q.request_id, q.body
-    FROM unnest(%s::bigint[], %s::bytea[], %s::bytea[]) AS q (ord, request_id, body) JOIN taken USING (ord)
+    SELECT taken.no, given.workflow, q.request_id, q.is_open, q.body
+    FROM unnest(%s::bigint[], %s::bytea[], %s::boolean[], %s::bytea[]) AS q (ord, request_id, is_open, body)
+    JOIN taken USING (ord) JOIN given USING (ord)
 ), asked AS (
-    UPDATE rehydrate.request AS known SET body = q.body FROM request AS q
+    UPDATE rehydrate.request AS known SET is_open = q.is_open, body = q.body FROM request AS q
     WHERE known.request_id = q.request_id AND known.run = q.no
     RETURNING known.request_id
 ), opened AS (
-    INSERT INTO rehydrate.request (request_id, run, body)
-    SELECT request_id, no, body FROM request WHERE request_id NOT IN (SELECT request_id FROM asked)
+    INSERT INTO rehydrate.request (request_id, run, workflow, is_open, body)
+    SELECT request_id, no, workflow, is_open, body FROM request WHERE request_id NOT IN (SELECT request_id FROM asked)
 )"""
 _TURNS: Final = """, turn AS (
     SELECT taken.no, q.name, q.number, q.body
@@ -112,25 +126,36 @@ def wave(commits: Sequence[Commit], now: float | None, words: Sequence[str | Non
 
     `words`: what watchers of each run are woken by; `None` where nothing happened that they could read.
     """
-    parts: list[str] = [_GIVEN, _MOVED, _MADE, _TAKEN]
-    values: list[object] = [*_columns(12, map(_run_row, commits)), now, now]
+    numbered = list(enumerate(commits, 1))
+    takes = [(ord_, number) for ord_, commit in numbered for number in commit.taken]
+    parts, values = [_GIVEN], columns(12, map(_run_row, commits))
+    if takes:
+        parts.append(_TAKES)
+        values += columns(2, takes)
+    parts += [
+        _MOVED.replace("{guard}", _ALL_WAIT if takes else ""),
+        _MADE.replace("{guard}", _TAKES_NONE if takes else ""),
+    ]
+    parts.append(_TAKEN)
+    values += [now, now]
 
     def add(part: str, width: int, rows: list[tuple[object, ...]]) -> None:
         if rows:
             parts.append(part)
-            values.extend(_columns(width, rows))
+            values.extend(columns(width, rows))
 
-    numbered = list(enumerate(commits, 1))
-    add(_RECORDS, 5, [(ord_, *row) for ord_, commit in numbered for row in _record_rows(commit)])
+    add(_RECORDS, 5, [(ord_, *row) for ord_, commit in numbered for row in record_rows(commit)])
     if any(commit.removes for commit in commits):
         parts.append(_GONE)
-    add(_REQUESTS, 3, [(ord_, *row) for ord_, commit in numbered for row in _request_rows(commit)])
+    add(_REQUESTS, 4, [(ord_, *row) for ord_, commit in numbered for row in request_rows(commit)])
     add(_TURNS, 4, [(ord_, *row) for ord_, commit in numbered for row in _turn_rows(commit)])
     add(_EVENTS, 3, [(ord_, e.number, e.data) for ord_, commit in numbered for e in numbered_events(commit)])
+    if takes:
+        parts.append(_TOOK)
     woken = [(ord_, word) for ord_, word in enumerate(words, 1) if word is not None]
     parts.append(_END_AND_NOTIFY if woken else _END)
     if woken:
-        values += [CHANNEL, *_columns(2, woken)]
+        values += [CHANNEL, *columns(2, woken)]
     asked = ("".join(parts), values)
     if len(commits) == 1:
         return [asked]
@@ -147,12 +172,13 @@ def checkpoint_body(commit: Commit) -> bytes:
     return seal_row(Written(commit.header, 0, len(commit.removes) + len(commit.puts)))
 
 
-def _columns(width: int, rows: Iterable[tuple[object, ...]]) -> list[list[object]]:
-    columns: list[list[object]] = [[] for _ in range(width)]
+def columns(width: int, rows: Iterable[tuple[object, ...]]) -> list[object]:
+    """Return rows as arrays, one for each column."""
+    found: list[list[object]] = [[] for _ in range(width)]
     for row in rows:
-        for column, value in zip(columns, row, strict=True):
+        for column, value in zip(found, row, strict=True):
             column.append(value)
-    return columns
+    return list(found)
 
 
 def _run_row(commit: Commit) -> tuple[object, ...]:
@@ -173,7 +199,8 @@ def _run_row(commit: Commit) -> tuple[object, ...]:
     )
 
 
-def _record_rows(commit: Commit) -> list[tuple[object, ...]]:
+def record_rows(commit: Commit) -> list[tuple[int, bytes, bytes, bytes | None]]:
+    """Return what a commit does to records: place, key, name and data of each; none where a key is removed."""
     # A key that is both removed and written, or written twice, ends as what was written last.
     changed: dict[str, bytes | None] = dict.fromkeys(commit.removes)
     for put in commit.puts:
@@ -181,9 +208,10 @@ def _record_rows(commit: Commit) -> list[tuple[object, ...]]:
     return [(n, key.encode(), key_name(key), data) for n, (key, data) in enumerate(changed.items())]
 
 
-def _request_rows(commit: Commit) -> list[tuple[object, ...]]:
+def request_rows(commit: Commit) -> list[tuple[object, ...]]:
+    """Return a commit's requests: id, whether it is open, and its sealed row."""
     rows = {row.request_id: row for row in commit.requests}
-    return [(request_id.encode(), seal_row(row)) for request_id, row in rows.items()]
+    return [(request_id.encode(), row.state == "open", seal_row(row)) for request_id, row in rows.items()]
 
 
 def _turn_rows(commit: Commit) -> list[tuple[object, ...]]:

@@ -1,7 +1,7 @@
 """The threads behind a PostgreSQL store, however many event loops use it.
 
 Calls of one run are done one after the other, in the order in which they came; all else side by side. While one thread
-commits, what others want to write gathers, and the next transaction takes all of it. No object of a loop outlives its
+commits, commits of others gather, and the next transaction takes all of them. No object of a loop outlives its
 call. Threads end when there is nothing to do for a while, and with their store.
 """
 
@@ -18,11 +18,11 @@ from rehydrate.errors import StoreClosedError
 from rehydrate.ports.loops import future_of_thread
 from rehydrate.stores.calls import answer
 
-from .batches import Now, Read, Write, do_read, do_writes, size_of
+from .batches import Now, Single, Write, do_single, do_writes, size_of
 from .connections import Connector, Link
 from .forks import mind_forks
 
-#: Threads of a store: one of them writes at a time, the others read.
+#: Threads of a store: one at a time writes commits, the others do what is done alone.
 _THREADS: Final = 4
 #: Bounds of one transaction: calls, and bytes of records.
 _BATCH_CALLS: Final = 256
@@ -38,7 +38,7 @@ class Call:
 
     __slots__ = ("error", "future", "loop", "result", "run_id", "work")
 
-    def __init__(self, work: Read | Write, run_id: str | None) -> None:
+    def __init__(self, work: Single | Write, run_id: str | None) -> None:
         self.work = work
         self.run_id = run_id
         self.loop = asyncio.get_running_loop()
@@ -61,7 +61,7 @@ class Worker:
     def _reset(self) -> None:
         # Its holder can take this lock again: a collector may call `release` in the middle of anything.
         self._state = threading.Condition()
-        self._reads: deque[Call] = deque()
+        self._singles: deque[Call] = deque()
         self._writes: deque[Call] = deque()
         #: By run that has a call on its way: the calls behind that one.
         self._behind: dict[str, deque[Call]] = {}
@@ -71,7 +71,7 @@ class Worker:
         self._idle = 0
         self._writing = False
 
-    async def call(self, work: Read | Write, run_id: str | None = None) -> object:
+    async def call(self, work: Single | Write, run_id: str | None = None) -> object:
         """Do `work` on a thread, behind what was asked for the same run; a cancelled await leaves it to be done."""
         call = Call(work, run_id)
         with self._state:
@@ -82,7 +82,7 @@ class Worker:
 
     async def close(self) -> None:
         """End when all that was asked is done, and wait for that."""
-        call = Call(Read(_nothing), None)
+        call = Call(Single(_nothing), None)
         with self._state:
             self._closers.append(call)
             self.release()
@@ -126,8 +126,8 @@ class Worker:
         self._make_ready(call)
 
     def _make_ready(self, call: Call) -> None:
-        (self._reads if isinstance(call.work, Read) else self._writes).append(call)
-        to_do = len(self._reads) + (1 if self._writes and not self._writing else 0)
+        (self._singles if isinstance(call.work, Single) else self._writes).append(call)
+        to_do = len(self._singles) + (1 if self._writes and not self._writing else 0)
         if to_do > self._idle and len(self._threads) < _THREADS:
             name = f"rehydrate {self._connector.place.store}"
             thread = threading.Thread(target=self._serve, name=name, daemon=True)
@@ -142,8 +142,8 @@ class Worker:
         try:
             while calls := self._next():
                 first = calls[0]
-                if isinstance(first.work, Read):
-                    do_read(link, first, first.work)
+                if isinstance(first.work, Single):
+                    do_single(link, first, first.work)
                 else:
                     do_writes(link, calls, self._now)
                 self._done(calls)
@@ -155,14 +155,14 @@ class Worker:
                 self._answer_closers()
 
     def _next(self) -> list[Call]:
-        """Return what to do next: one read, or all that waits to be written. Nothing: this thread is to end."""
+        """Return what to do next: all that waits to be written together, or one that is done alone; nothing: to end."""
         with self._state:
             while True:
                 if self._writes and not self._writing:
                     self._writing = True
                     return self._batch()
-                if self._reads:
-                    return [self._reads.popleft()]
+                if self._singles:
+                    return [self._singles.popleft()]
                 # What comes up behind a call that is on its way is for the thread that does it.
                 if self._ends or not self._waited():
                     # From now on nobody counts on it.
@@ -173,7 +173,7 @@ class Worker:
         self._idle += 1
         woken = self._state.wait(_IDLE_SECONDS)
         self._idle -= 1
-        return woken or bool(self._reads or self._writes)
+        return woken or bool(self._singles or self._writes)
 
     def _batch(self) -> list[Call]:
         calls: list[Call] = []
@@ -181,13 +181,13 @@ class Worker:
         while self._writes and len(calls) < _BATCH_CALLS and size < _BATCH_BYTES:
             call = self._writes.popleft()
             calls.append(call)
-            size += 0 if isinstance(call.work, Read) else size_of(call.work)
+            size += 0 if isinstance(call.work, Single) else size_of(call.work)
         return calls
 
     def _done(self, calls: list[Call]) -> None:
         """Let the next call of each run come up."""
         with self._state:
-            if not isinstance(calls[0].work, Read):
+            if not isinstance(calls[0].work, Single):
                 self._writing = False
             for call in calls:
                 if call.run_id is None:
@@ -206,7 +206,7 @@ class Worker:
             answer(closers)
 
 
-def _nothing(session: object) -> None:
+def _nothing(session: object, again: object) -> None:
     """Do nothing."""
 
 

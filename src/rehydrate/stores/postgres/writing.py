@@ -1,4 +1,4 @@
-"""What the PostgreSQL store writes: commits, leases, and the end of a run.
+"""What the PostgreSQL store writes at every turn: commits and leases.
 
 Every function here may be called again for the same calls after a connection was lost (`again`): what had been done by
 then is found, and not taken for somebody else's.
@@ -12,12 +12,13 @@ from typing import Final, NamedTuple, TypeAlias
 
 import psycopg
 
-from rehydrate.errors import CheckpointCorruptError, CommitConflictError, RehydrateError, RunBusyError
+from rehydrate.errors import CheckpointCorruptError, CommitConflictError, RehydrateError
 from rehydrate.model.checkpoint import Commit, Header
 from rehydrate.stores.rows import open_written
 from rehydrate.stores.standing import check_commit, id_in_use, standing_renewed
 
 from .failures import is_of_rows, translate
+from .inbox import missing_offer
 from .names import text_of
 from .runs import NOW, find_run
 from .session import Asked, Session
@@ -27,23 +28,15 @@ _RENEW: Final = f"""
 UPDATE rehydrate.run AS run SET lease_end = {NOW} + %s
 WHERE run.run_id = %s AND run.owner = %s AND run.epoch = %s RETURNING no
 """
-_CHECKPOINT: Final = """
-SELECT run.run_id, c.body FROM rehydrate.checkpoint AS c LEFT JOIN rehydrate.run AS run ON run.no = c.run
-WHERE c.checkpoint_id = %s
+_CHECKPOINTS: Final = """
+SELECT c.checkpoint_id, run.run_id, c.body
+FROM rehydrate.checkpoint AS c LEFT JOIN rehydrate.run AS run ON run.no = c.run
+WHERE c.checkpoint_id = ANY(%s::bytea[]) LIMIT 1
 """
 _AT: Final = """
 SELECT c.body FROM rehydrate.checkpoint AS c JOIN rehydrate.run AS run ON run.no = c.run
 WHERE run.run_id = %s AND c.seq = %s
 """
-_DELETE: Final = (
-    "DELETE FROM rehydrate.record WHERE run = %s",
-    "DELETE FROM rehydrate.live WHERE run = %s",
-    "DELETE FROM rehydrate.request WHERE run = %s",
-    "DELETE FROM rehydrate.turn WHERE run = %s",
-    "DELETE FROM rehydrate.event WHERE run = %s",
-    "DELETE FROM rehydrate.checkpoint WHERE run = %s",
-    "DELETE FROM rehydrate.run WHERE no = %s",
-)
 #: Of a unique index that refused a row: what the commit expected there, and what was found.
 _TAKEN: Final = {
     "request_pkey": ("requests of its own", "one of another run"),
@@ -75,7 +68,7 @@ def write_commits(session: Session, commits: Sequence[Commit], now: float | None
             raise
         session.undo()
         if len(commits) == 1:
-            return [_refused(session, commits[0], error)]
+            return [refused(session, commits, error)]
         return _write_apart(session, commits, now, again=again)
     return _outcomes(session, commits, {row[0] for row in taken}, now, again=again)
 
@@ -90,19 +83,6 @@ def renew_leases(session: Session, leases: Sequence[Renewal], now: float | None)
     for found, (run_id, owner, epoch, _) in zip(rows, leases, strict=True):
         outcomes.append(None if found else _not_renewed(session, run_id, owner, epoch))
     return outcomes
-
-
-def delete_run(session: Session, run_id: str, now: float | None, *, again: bool) -> bool:
-    """Delete a run and all that belongs to it; `False` where there was none. Raises `RunBusyError`."""
-    with session.writing():
-        run = find_run(session, run_id, now, lock=True)
-        if run is None:
-            return again
-        owner = run.standing.owner
-        if owner is not None and run.alive:
-            raise RunBusyError(run_id, owner)
-        session.ask_all([(statement, (run.no,)) for statement in _DELETE])
-    return True
 
 
 def _wave(session: Session, commits: Sequence[Commit], now: float | None) -> list[Asked]:
@@ -126,9 +106,9 @@ def _write_apart(session: Session, commits: Sequence[Commit], now: float | None,
                 errors[number] = error
             else:
                 taken.update([number] if rows else [])
-    refused = {number: _refused(session, commits[number - 1], error) for number, error in errors.items()}
+    errors_of = {number: refused(session, [commits[number - 1]], error) for number, error in errors.items()}
     outcomes = _outcomes(session, commits, taken | set(errors), now, again=again)
-    return [refused.get(number, outcome) for number, outcome in enumerate(outcomes, 1)]
+    return [errors_of.get(number, outcome) for number, outcome in enumerate(outcomes, 1)]
 
 
 def _outcomes(
@@ -148,43 +128,49 @@ def _lost(session: Session, commit: Commit, now: float | None, *, again: bool) -
         if again and _is_done(session, commit):
             return None
         check_commit(commit, run.standing if run else None)
+        missing = missing_offer(session, run.no if run else 0, commit.taken) if commit.taken else None
     except RehydrateError as error:
         return error
+    if missing is not None:
+        return CommitConflictError(header.run_id, f"offer {missing} in its inbox", "none")
     return CommitConflictError(header.run_id, f"head {commit.expected}", "another one, which was gone a moment later")
 
 
 def _is_done(session: Session, commit: Commit) -> bool:
-    rows = session.ask(_CHECKPOINT, (commit.header.checkpoint_id.encode(),))
-    return bool(rows) and rows[0][0] == commit.header.run_id.encode() and rows[0][1] == checkpoint_body(commit)
-
-
-def _refused(session: Session, commit: Commit, error: psycopg.Error) -> RehydrateError:
-    """Say what it means that a row of a commit was refused by the database."""
     header = commit.header
+    rows = session.ask(_CHECKPOINTS, ([header.checkpoint_id.encode()],))
+    return bool(rows) and rows[0][1:] == (header.run_id.encode(), checkpoint_body(commit))
+
+
+def refused(session: Session, commits: Sequence[Commit], error: psycopg.Error) -> RehydrateError:
+    """Return what it means that a row of these commits of one run was refused by the database."""
+    run_id = commits[0].header.run_id
     constraint = error.diag.constraint_name or ""
     expected = _TAKEN.get(constraint)
     if expected is not None:
-        return CommitConflictError(header.run_id, *expected)
+        return CommitConflictError(run_id, *expected)
     with contextlib.suppress(psycopg.Error):
         if constraint == "checkpoint_checkpoint_id_key":
-            return _id_in_use(session, header)
+            return _id_in_use(session, commits)
         if constraint == "checkpoint_pkey":
-            return _number_in_use(session, header)
+            return _number_in_use(session, commits[-1].header)
     return translate(error, session.store)
 
 
-def _id_in_use(session: Session, header: Header) -> RehydrateError:
+def _id_in_use(session: Session, commits: Sequence[Commit]) -> RehydrateError:
     what = f"a checkpoint in store {session.store}"
-    rows = session.ask(_CHECKPOINT, (header.checkpoint_id.encode(),))
+    headers = {commit.header.checkpoint_id.encode(): commit.header for commit in commits}
+    rows = session.ask(_CHECKPOINTS, (list(headers),))
     if not rows:
         return CheckpointCorruptError(what, "an index has it and its table does not")
-    found = open_written(rows[0][1], what).header
-    if rows[0][0] is None:
+    checkpoint_id, run_id, body = rows[0]
+    found = open_written(body, what).header
+    if run_id is None:
         return CheckpointCorruptError(
             f"run {found.run_id!r} in store {session.store}",
             f"its checkpoint {found.checkpoint_id} is there and the row of the run is not",
         )
-    return id_in_use(header, text_of(rows[0][0], what), found.seq)
+    return id_in_use(headers[checkpoint_id], text_of(run_id, what), found.seq)
 
 
 def _number_in_use(session: Session, header: Header) -> RehydrateError:
