@@ -31,6 +31,15 @@ def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture
+def postgres_database(postgres_url: str) -> Iterator[str]:
+    """The URL of a database of its own on the server."""
+    from tests.postgres.server import new_database  # noqa: PLC0415
+
+    with new_database(postgres_url) as url:
+        yield url
+
+
+@pytest.fixture
 def postgres(postgres_url: str) -> Iterator["Place"]:
     """An empty place on the server."""
     from tests.postgres.server import empty_place  # noqa: PLC0415

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
+from psycopg.conninfo import make_conninfo
 
 from rehydrate.stores.postgres import PostgresCheckpointStorage
 from rehydrate.testing.store_contract import ManualClock
@@ -64,3 +65,14 @@ def empty_place(url: str) -> Iterator[Place]:
     yield place
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(f"DROP SCHEMA IF EXISTS {place.schema} CASCADE".encode())
+
+
+@contextmanager
+def new_database(url: str) -> Iterator[str]:
+    """Give a database that is new, and remove it afterwards."""
+    name = f"d{os.getpid()}_{next(_NUMBERS)}"
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}".encode())
+    yield make_conninfo(url, dbname=name)
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())

@@ -25,6 +25,9 @@ SEALED: dict[str, tuple[str, Call]] = {
     "record.data": ("record", lambda store: store.load(Latest("run"))),
     "record.key": ("record", lambda store: store.load(Latest("run"))),
     "request.body": ("request", lambda store: store.find_request("q-run")),
+    "tag.body": ("tag", lambda store: store.tags("run")),
+    "offer.body": ("offer", lambda store: store.offers("run")),
+    "offer.data": ("offer", lambda store: store.offers("run")),
     "turn.body": ("turn", lambda store: store.find_turn("flow", "key-run")),
 }
 
@@ -118,7 +121,7 @@ def test_rows_that_are_lost_stale_or_swapped_are_reported(postgres: Place, damag
 def test_a_header_of_a_newer_format_says_so(postgres: Place) -> None:
     """A header written by newer code is an error of its own, even where its fields are others."""
     fill(postgres)
-    body = msgspec.msgpack.encode([{"format": 2, "run_id": 7}, "no number"])
+    body = msgspec.msgpack.encode([[2, 7], "no number"])
     sealed = hashlib.sha256(body).digest()[:8] + body
     postgres.change(f"UPDATE rehydrate.checkpoint SET body = '\\x{sealed.hex()}'")
     with pytest.raises(CheckpointFormatError, match="has format 2; this version reads up to 1"):

@@ -7,7 +7,13 @@ from collections.abc import Callable
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from rehydrate.errors import CheckpointCorruptError, RehydrateError, StoreUnavailableError
+from rehydrate.errors import (
+    CheckpointCorruptError,
+    RehydrateError,
+    StoreFullError,
+    StoreReadOnlyError,
+    StoreUnavailableError,
+)
 from rehydrate.testing.store_contract import CommitMaker, ManualClock
 from tests.postgres.relays import Relay
 from tests.postgres.server import Place
@@ -71,7 +77,7 @@ def test_a_server_that_lets_nobody_in_says_why(state: str, text: str, action: st
 @pytest.mark.parametrize(
     ("state", "kind", "says"),
     [
-        ("53100", StoreUnavailableError, "Free space on the disk of the server"),
+        ("53100", StoreFullError, "Free space on the disk of the server"),
         ("53200", StoreUnavailableError, "Free memory on the server"),
         ("55P03", StoreUnavailableError, "Find the session that holds locks"),
         ("57014", StoreUnavailableError, "statement_timeout"),
@@ -155,7 +161,6 @@ def test_one_row_that_is_refused_undoes_its_own_commit_only(postgres: Place) -> 
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda url: make_conninfo(url, options="-c default_transaction_read_only=on"), "Use the URL of the primary"),
         (lambda url: make_conninfo(url, dbname="nowhere"), "Make the database"),
         (lambda url: make_conninfo(url, user="nobody"), "Check user and password"),
         (lambda url: make_conninfo(url, host="/nowhere"), "Check that the server runs"),
@@ -163,10 +168,25 @@ def test_one_row_that_is_refused_undoes_its_own_commit_only(postgres: Place) -> 
     ],
 )
 def test_a_url_that_leads_to_the_wrong_place_says_so(postgres: Place, change: Callable[[str], str], says: str) -> None:
-    """A standby, an unknown database, an unknown user and a host that is not there are told apart."""
+    """An unknown database, an unknown user and a host that is not there are told apart."""
     error = failed(Place(change(postgres.url), postgres.schema))
     assert isinstance(error, StoreUnavailableError)
     assert says in str(error)
+
+
+def test_a_standby_says_so(postgres: Place) -> None:
+    """A server that may not be written is told from one that is gone, and what is there can be read."""
+    standby = Place(make_conninfo(postgres.url, options="-c default_transaction_read_only=on"), postgres.schema)
+    assert "Use the URL of the primary" in str(failed(standby))
+
+    async def main() -> None:
+        async with postgres.store(clock=CLOCK) as store, standby.store(clock=CLOCK) as reader:
+            await store.commit(CommitMaker().claim({"k": b"v"}))
+            with pytest.raises(StoreReadOnlyError):
+                await reader.commit(CommitMaker("other").claim())
+            assert await reader.read("run", ["k"]) == {"k": b"v"}
+
+    asyncio.run(main())
 
 
 def test_a_table_that_is_gone_is_damage(postgres: Place) -> None:

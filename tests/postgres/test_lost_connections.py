@@ -4,11 +4,12 @@ import asyncio
 import time
 from dataclasses import replace
 
+import msgspec
 import pytest
 from psycopg.conninfo import make_conninfo
 
 from rehydrate.errors import CommitConflictError, StoreUnavailableError
-from rehydrate.model.checkpoint import Latest
+from rehydrate.model.checkpoint import Latest, Offer
 from rehydrate.testing.store_contract import CommitMaker, ManualClock
 from tests.postgres.relays import Proxy
 from tests.postgres.server import Place
@@ -150,6 +151,38 @@ def test_a_lease_is_renewed_and_a_run_deleted_although_the_line_is_cut(far: Plac
             await store.commit(CommitMaker(tag="again").claim())
             await asyncio.to_thread(proxy.release)
             assert [header.checkpoint_id for header in await store.runs()] == ["run:0again"]
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("cut_at", PLACES)
+def test_what_is_written_beside_commits_is_written_once(far: Place, proxy: Proxy, cut_at: str) -> None:
+    """Offers, names, forgotten checkpoints and whole runs come out the same although the line is cut."""
+
+    async def main() -> None:
+        async with far.store(clock=CLOCK, retry_waits=AT_ONCE) as store:
+            maker = CommitMaker()
+            for commit in (maker.claim({"k": b"0"}), maker.step({"k": b"1"}), maker.end({"k": b"2"})):
+                await store.commit(commit)
+            proxy.cut_at = cut_at
+            assert await store.offer(Offer("run", "a", b"first")) == 1
+            assert await store.offer(Offer("run", "b", b"second")) == 2
+            proxy.cut_at = cut_at
+            await store.commit(msgspec.structs.replace(maker.claim(), taken=(1,)))
+            assert [offer.number for offer in await store.offers("run")] == [2]
+            proxy.cut_at = cut_at
+            await store.tag("run", "good", "run:1")
+            proxy.cut_at = cut_at
+            assert await store.forget("run", [0, 1, 2]) == [0, 2]
+            await store.commit(maker.end())
+            archive = await store.archive("run")
+            assert archive is not None
+            assert await store.delete("run") is True
+            proxy.cut_at = cut_at
+            await store.adopt(archive)
+            assert proxy.cut_at is None
+            await asyncio.to_thread(proxy.release)
+            assert await store.archive("run") == archive
 
     asyncio.run(main())
 

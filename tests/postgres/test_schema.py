@@ -4,14 +4,15 @@ import asyncio
 import hashlib
 from importlib.resources import files
 
+import msgspec
 import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
 from rehydrate.errors import CheckpointCorruptError, CheckpointFormatError, StoreUnavailableError
-from rehydrate.model.checkpoint import Latest, RequestRow
+from rehydrate.model.checkpoint import Latest, Offer, RequestRow
 from rehydrate.stores.migrations import Migration, known_migrations
-from rehydrate.stores.postgres import reading, writing
+from rehydrate.stores.postgres import inbox, reading, retention, writing
 from rehydrate.stores.postgres.place import Place as NamedPlace
 from rehydrate.stores.postgres.place import settings_of
 from rehydrate.stores.postgres.schema import migrate, missing
@@ -23,7 +24,7 @@ from tests.postgres.server import Place
 
 CLOCK = ManualClock()
 KNOWN = known_migrations("rehydrate.stores.postgres")
-TABLES = ("run", "checkpoint", "record", "live", "request", "turn", "event")
+TABLES = ("run", "checkpoint", "record", "live", "request", "turn", "event", "tag", "offer")
 #: All that makes a table what it is, from the catalogs.
 CATALOG = """
 SELECT 'column', c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull::text, a.attidentity::text,
@@ -57,6 +58,8 @@ def fill(place: Place, run_id: str = "run") -> CommitMaker:
             request = RequestRow(f"q-{run_id}", run_id, "child#1", "open")
             await store.commit(maker.step({"a": b"second a"}, requests=[request], turn=maker.turn(f"key-{run_id}")))
             await store.commit(telling(maker.end({"b": b"second b"}), b"first", b"second", last=2))
+            await store.tag(run_id, "good", f"{run_id}:1")
+            await store.offer(Offer(run_id, "letter", b"come"))
 
     asyncio.run(main())
     return maker
@@ -80,11 +83,11 @@ def test_each_migration_is_applied_once_with_its_checksum(postgres: Place) -> No
     """A store that is opened again applies nothing, and the table of checksums says what was applied."""
     look(postgres)
     schema = catalog(postgres)
-    names = ["0001_runs.sql", "0002_events.sql"]
+    names = ["0001_runs.sql", "0002_events.sql", "0003_inbox_and_tags.sql"]
     texts = [files("rehydrate.stores.postgres").joinpath("sql", name).read_bytes() for name in names]
     applied = [
         (number, name, hashlib.sha256(text).hexdigest())
-        for number, name, text in zip((1, 2), names, texts, strict=True)
+        for number, name, text in zip((1, 2, 3), names, texts, strict=True)
     ]
     assert postgres.ask("SELECT number, name, checksum FROM rehydrate.migration ORDER BY number") == applied
     look(postgres)
@@ -228,7 +231,11 @@ def large(postgres: Place) -> Place:
         "INSERT INTO rehydrate.record SELECT no, s, 0, 'key', 'data' FROM rehydrate.run, generate_series(10, 12) AS s",
         "INSERT INTO rehydrate.record SELECT 1, s, 0, 'key', 'data' FROM generate_series(100, 10000) AS s",
         "INSERT INTO rehydrate.live SELECT no, 'name', 12, 0 FROM rehydrate.run",
-        "INSERT INTO rehydrate.request SELECT convert_to('q' || no, 'UTF8'), no, '' FROM rehydrate.run",
+        "INSERT INTO rehydrate.request SELECT convert_to('q' || no, 'UTF8'), no, 'flow', no % 10 = 0, '' FROM"
+        " rehydrate.run",
+        "INSERT INTO rehydrate.offer SELECT no, n, convert_to('n' || n, 'UTF8'), '', '' FROM rehydrate.run,"
+        " generate_series(10, 12) AS n",
+        "INSERT INTO rehydrate.tag SELECT no, 'name', '' FROM rehydrate.run",
         "INSERT INTO rehydrate.turn SELECT convert_to('t' || no, 'UTF8'), no, 1, '' FROM rehydrate.run",
         "INSERT INTO rehydrate.event SELECT no, 100, '' FROM rehydrate.run",
         *(f"ANALYZE rehydrate.{table}" for table in TABLES),
@@ -249,8 +256,10 @@ def test_no_statement_reads_a_whole_table(large: Place) -> None:
     claim = maker.claim({"k": b"v"})
     request = RequestRow("q", "run", "", "open")
     commit = telling(maker.step({"k": b"v"}, ["l"], requests=[request], turn=maker.turn("k")), b"e", last=1)
+    commit = msgspec.structs.replace(commit, taken=(1,))
     commits = [claim, *(CommitMaker(f"r{n}").claim() for n in range(3)), commit]
     run, runs = (7,), reading._RUNS
+    of_run = "run = (SELECT no FROM rehydrate.run WHERE run_id = %s)"
     asked = {
         "head": (reading._HEAD, (None, b"run")),
         "place": (reading._PLACE, (None, b"run:1")),
@@ -264,16 +273,31 @@ def test_no_statement_reads_a_whole_table(large: Place) -> None:
         "runs of a workflow": (runs.format(where="run.workflow = %s AND run.run_id > %s"), (b"flow", b"r2", 10)),
         "runs of a status": (runs.format(where="run.status = %s AND run.run_id > %s"), ("IDLE", b"r2", 10)),
         "renew": (writing._RENEW, (None, 30, b"run", b"owner", 1)),
-        "checkpoint": (writing._CHECKPOINT, (b"run:1",)),
+        "checkpoint": (writing._CHECKPOINTS, ([b"run:1"],)),
+        "at a number": (reading._AT_NUMBER, (None, 1, b"run")),
+        "at a name": (reading._TAGGED, (b"run", b"good")),
+        "requests": (reading._OPEN.format(where="true"), (10,)),
+        "requests of a workflow": (
+            reading._OPEN.format(where="workflow = %s AND request_id > %s"),
+            (b"flow", b"q", 10),
+        ),
+        "requests of a run": (reading._OPEN.format(where=of_run), (b"run", 10)),
+        "offers": (inbox._WAITING, (b"run", 0, 10)),
+        "offer of a key": (inbox._KNOWN, (7, b"name")),
+        "next offer": (inbox._NEXT, (7,)),
+        "tags": (retention._TAGS, (7,)),
+        "is there": (retention._IS_THERE, (7, b"run:1")),
+        "versions": (retention._VERSIONS, (7,)),
+        "drop": (retention._DROP, ([1, 2], [0, 0], 7)),
         "number": (writing._AT, (b"run", 1)),
         "one commit": wave([commit], None, ["word"])[-1],
         "commits": wave(commits, None, ["word", None, None, None, None])[-1],
         "locks": in_order(commits),
-        **{f"delete {number}": (text, run) for number, text in enumerate(writing._DELETE)},
+        **{f"delete {number}": (text, run) for number, text in enumerate(retention._DELETE)},
     }
     plans = {name: plan(large, *statement) for name, statement in asked.items()}
     assert {name: found for name, found in plans.items() if any("Seq Scan" in line for line in found)} == {}
-    pages = [found for name, found in plans.items() if name.startswith("runs")]
+    pages = [found for name, found in plans.items() if name.startswith(("runs", "requests"))]
     assert [line for found in pages for line in found if "Sort" in line] == []
 
 
