@@ -202,3 +202,18 @@ def test_a_table_that_is_gone_is_damage(postgres: Place) -> None:
                 await store.commit(CommitMaker("other").claim({"k": b"v"}))
 
     asyncio.run(main())
+
+
+def test_refused_rows_write_nothing_to_the_log(postgres: Place, caplog: pytest.LogCaptureFixture) -> None:
+    """What a caller is told by an error stands in no log as well."""
+
+    async def main() -> None:
+        async with postgres.store(clock=CLOCK, retry_waits=()) as store:
+            await store.commit(CommitMaker().claim())
+            breaks(postgres, "record", "22000")
+            for number in range(20):
+                with pytest.raises(StoreUnavailableError):
+                    await store.commit(CommitMaker(f"r{number}").claim({"k": b"v" * 100_000}))
+
+    asyncio.run(main())
+    assert caplog.records == []

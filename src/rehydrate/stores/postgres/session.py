@@ -57,8 +57,18 @@ class Session:
         opening, self._opening = self._opening, []
         if opening:
             return self.ask_all([*opening, *asked])[len(opening) :]
-        with self._connection.pipeline():
-            cursors = [self._sent(statement, values) for statement, values in asked]
+        cursors: list[psycopg.Cursor[TupleRow]] = []
+        failure: psycopg.Error | None = None
+        try:
+            with self._connection.pipeline():
+                try:
+                    cursors += [self._sent(statement, values) for statement, values in asked]
+                except psycopg.Error as error:  # leaving the block with it would write to the log
+                    failure = error
+        except psycopg.Error as error:
+            failure = failure or error
+        if failure is not None:
+            raise failure
         return [_rows(cursor) for cursor in cursors]
 
     def write(self, *asked: Asked) -> list[list[TupleRow]]:
