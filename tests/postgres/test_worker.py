@@ -12,8 +12,9 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
+from rehydrate.errors import StoreUnavailableError
 from rehydrate.model.checkpoint import Latest
-from rehydrate.stores.postgres import PostgresCheckpointStorage, worker
+from rehydrate.stores.postgres import PostgresCheckpointStorage, session, worker
 from rehydrate.testing.store_contract import CommitMaker, ManualClock
 from tests.postgres.relays import Proxy
 from tests.postgres.server import Place
@@ -294,3 +295,46 @@ else:
     raise AssertionError
 """
     subprocess.run([sys.executable, "-c", program], check=True, cwd=ROOT)
+
+
+def test_a_commit_that_waits_too_long_for_a_lock_is_given_up(postgres: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A session that holds a run's row and does nothing costs a bounded wait, and the error says where to look."""
+    monkeypatch.setattr(session, "_LIMITS", "SELECT set_config('lock_timeout', '20ms', true)")
+
+    async def main(connection: psycopg.Connection) -> None:
+        async with postgres.store(clock=CLOCK, retry_waits=()) as store:
+            maker = CommitMaker()
+            await store.commit(maker.claim())
+            connection.execute(f"SELECT 1 FROM {postgres.schema}.run FOR UPDATE".encode())
+            commit = maker.step({"k": b"v"})
+            with pytest.raises(StoreUnavailableError, match="pg_locks"):
+                await store.commit(commit)
+            connection.rollback()
+            await store.commit(commit)
+
+    with psycopg.connect(postgres.url) as connection:
+        asyncio.run(main(connection))
+
+
+def test_a_load_shows_one_moment(postgres: Place) -> None:
+    """While another store commits, each load has the records of the one head that it shows."""
+
+    async def write(store: PostgresCheckpointStorage) -> None:
+        maker = CommitMaker()
+        await store.commit(maker.claim({f"k{key}": b"0" for key in range(20)}))
+        for number in range(100):
+            await store.commit(maker.step({f"k{key}": b"%d" % number for key in range(20)}))
+
+    async def main() -> int:
+        async with postgres.store(clock=CLOCK) as store, postgres.store(clock=CLOCK) as other:
+            writing = asyncio.ensure_future(write(other))
+            loads = 0
+            while not writing.done():
+                stored = await store.load(Latest("run"))
+                if stored is not None:
+                    assert len(set(stored.records.values())) == 1
+                    loads += 1
+            await writing
+            return loads
+
+    assert asyncio.run(main()) > 1

@@ -35,24 +35,24 @@ VALUES (%s, %s, %s, %s, %s, %s, NULL, 0, %s) RETURNING no
 """
 _NEW_CHECKPOINTS: Final = """
 INSERT INTO rehydrate.checkpoint (run, seq, checkpoint_id, body)
-SELECT %s, * FROM unnest(%s::bigint[], %s::bytea[], %s::bytea[])
+SELECT %s, * FROM unnest(%b::bigint[], %b::bytea[], %b::bytea[])
 """
 _NEW_RECORDS: Final = """
 INSERT INTO rehydrate.record (run, seq, n, key, data)
-SELECT %s, * FROM unnest(%s::bigint[], %s::integer[], %s::bytea[], %s::bytea[])
+SELECT %s, * FROM unnest(%b::bigint[], %b::integer[], %b::bytea[], %b::bytea[])
 """
 _NEW_LIVE: Final = """
-INSERT INTO rehydrate.live (run, name, seq, n) SELECT %s, * FROM unnest(%s::bytea[], %s::bigint[], %s::integer[])
+INSERT INTO rehydrate.live (run, name, seq, n) SELECT %s, * FROM unnest(%b::bytea[], %b::bigint[], %b::integer[])
 """
 _NEW_REQUESTS: Final = """
 INSERT INTO rehydrate.request (run, workflow, request_id, is_open, body)
-SELECT %s, %s, * FROM unnest(%s::bytea[], %s::boolean[], %s::bytea[])
+SELECT %s, %s, * FROM unnest(%b::bytea[], %b::boolean[], %b::bytea[])
 """
 _NEW_TURNS: Final = """
-INSERT INTO rehydrate.turn (run, name, number, body) SELECT %s, * FROM unnest(%s::bytea[], %s::bigint[], %s::bytea[])
+INSERT INTO rehydrate.turn (run, name, number, body) SELECT %s, * FROM unnest(%b::bytea[], %b::bigint[], %b::bytea[])
 """
 _NEW_EVENTS: Final = """
-INSERT INTO rehydrate.event (run, number, body) SELECT %s, * FROM unnest(%s::bigint[], %s::bytea[])
+INSERT INTO rehydrate.event (run, number, body) SELECT %s, * FROM unnest(%b::bigint[], %b::bytea[])
 """
 #: Bytes of records that one statement writes.
 _CHUNK: Final = 8 * 1024 * 1024
@@ -135,7 +135,7 @@ def _chunks(commits: list[Commit]) -> Iterator[list[Commit]]:
 
 def _history(no: int, commits: list[Commit]) -> list[Asked]:
     headers = [(c.header.seq, c.header.checkpoint_id.encode(), checkpoint_body(c)) for c in commits]
-    rows = [(c.header.seq, n, key, data) for c in commits for n, key, _, data in record_rows(c)]
+    rows = [(c.header.seq, *row) for c in commits for row in record_rows(c)]
     return [(_NEW_CHECKPOINTS, (no, *columns(3, headers))), (_NEW_RECORDS, (no, *columns(4, rows)))]
 
 
@@ -144,7 +144,7 @@ def _beside(no: int, archive: Archive, commits: list[Commit]) -> list[Asked]:
     for commit in commits:
         for key in commit.removes:
             live.pop(key, None)
-        places = {key: n for n, key, _, data in record_rows(commit) if data is not None}
+        places = {key: n for n, key, data in record_rows(commit) if data is not None}
         live.update({key.decode(): (key_name(key.decode()), commit.header.seq, n) for key, n in places.items()})
     header = commits[-1].header
     turns = [(turn_name(t.workflow, t.key), t.number, seal_row(t)) for t in archive.turns]

@@ -32,10 +32,10 @@ ORDER BY o.number LIMIT %s
 _ALL: Final = "SELECT number, body, data FROM rehydrate.offer WHERE run = %s ORDER BY number"
 _INSERT: Final = """
 INSERT INTO rehydrate.offer (run, number, name, body, data)
-SELECT %s, * FROM unnest(%s::bigint[], %s::bytea[], %s::bytea[], %s::bytea[])
+SELECT %s, * FROM unnest(%b::bigint[], %b::bytea[], %b::bytea[], %b::bytea[])
 """
 _MISSING: Final = """
-SELECT t.number FROM unnest(%s::bigint[]) AS t (number)
+SELECT t.number FROM unnest(%b::bigint[]) AS t (number)
 LEFT JOIN rehydrate.offer AS o ON o.run = %s AND o.number = t.number AND o.data IS NOT NULL
 WHERE o.number IS NULL ORDER BY t.number LIMIT 1
 """

@@ -14,7 +14,7 @@ _NAME_BYTES: Final = 16
 
 @lru_cache(maxsize=8192)
 def key_name(key: str) -> bytes:
-    """Return what a record's key is found by; keys come again with every superstep."""
+    """Return what a record's key is found by, as `waves` makes it too; keys come again with every superstep."""
     return hashlib.sha256(key.encode()).digest()[:_NAME_BYTES]
 
 

@@ -59,7 +59,7 @@ SELECT found.key, found.data FROM (
 """
 _SOME: Final = """
 SELECT live.name, record.key, record.data FROM rehydrate.run AS run
-JOIN rehydrate.live AS live ON live.run = run.no AND live.name = ANY(%s::bytea[])
+JOIN rehydrate.live AS live ON live.run = run.no AND live.name = ANY(%b::bytea[])
 LEFT JOIN rehydrate.record AS record ON record.run = run.no AND record.seq = live.seq AND record.n = live.n
 WHERE run.run_id = %s
 """

@@ -33,11 +33,11 @@ _VERSIONS: Final = """
 SELECT key, seq, n, data IS NULL FROM rehydrate.record WHERE run = %s ORDER BY key, seq
 """
 _DROP: Final = """
-DELETE FROM rehydrate.record AS record USING unnest(%s::bigint[], %s::integer[]) AS old (seq, n)
+DELETE FROM rehydrate.record AS record USING unnest(%b::bigint[], %b::integer[]) AS old (seq, n)
 WHERE record.run = %s AND record.seq = old.seq AND record.n = old.n
 """
-_DROP_CHECKPOINTS: Final = "DELETE FROM rehydrate.checkpoint WHERE run = %s AND seq = ANY(%s::bigint[])"
-_BODIES: Final = "SELECT seq, body FROM rehydrate.checkpoint WHERE run = %s AND seq = ANY(%s::bigint[])"
+_DROP_CHECKPOINTS: Final = "DELETE FROM rehydrate.checkpoint WHERE run = %s AND seq = ANY(%b::bigint[])"
+_BODIES: Final = "SELECT seq, body FROM rehydrate.checkpoint WHERE run = %s AND seq = ANY(%b::bigint[])"
 _REWRITE: Final = "UPDATE rehydrate.checkpoint SET body = %s WHERE run = %s AND seq = %s"
 _DELETE: Final = (
     "DELETE FROM rehydrate.record WHERE run = %s",

@@ -13,24 +13,25 @@ from rehydrate.model.checkpoint import Commit
 from rehydrate.stores.rows import Written, seal_row
 from rehydrate.stores.standing import numbered_events
 
-from .names import key_name, turn_name
+from .names import turn_name
 from .runs import NOW, check_after
 from .session import Asked
 
+# Arrays are bound as %b, in the binary format: as text each byte of a record would be looked at and escaped.
 #: The channel on which watchers listen.
 CHANNEL: Final = "rehydrate"
 
 _GIVEN: Final = """
 WITH given AS (
     SELECT * FROM unnest(
-        %s::bytea[], %s::bytea[], %s::text[], %s::bytea[], %s::bytea[], %s::bigint[], %s::bigint[], %s::bigint[],
-        %s::bytea[], %s::float8[], %s::bytea[], %s::bytea[]
+        %b::bytea[], %b::bytea[], %b::text[], %b::bytea[], %b::bytea[], %b::bigint[], %b::bigint[], %b::bigint[],
+        %b::bytea[], %b::float8[], %b::bytea[], %b::bytea[]
     ) WITH ORDINALITY AS t (
         run_id, workflow, status, checkpoint_id, expected, seq, epoch, needed, owner, seconds, seal, body, ord
     )
 )"""
 # What others might do to an inbox meanwhile needs another head, so this cannot change between here and the end.
-_TAKES: Final = """, takes AS (SELECT * FROM unnest(%s::bigint[], %s::bigint[]) AS t (ord, number))"""
+_TAKES: Final = """, takes AS (SELECT * FROM unnest(%b::bigint[], %b::bigint[]) AS t (ord, number))"""
 _ALL_WAIT: Final = """
         AND NOT EXISTS (
             SELECT 1 FROM takes AS t
@@ -65,24 +66,27 @@ _TAKEN: Final = """, taken AS (
     INSERT INTO rehydrate.checkpoint (run, seq, checkpoint_id, body)
     SELECT no, seq, checkpoint_id, body FROM taken JOIN given USING (ord)
 )"""
+# Arrays are taken apart in the list of columns, from where rows go into the table one by one; in FROM all of them would
+# be copied first, which big records notice.
 _RECORDS: Final = """, written AS (
-    SELECT taken.no, given.seq, r.n, r.key, r.name, r.data
-    FROM unnest(%s::bigint[], %s::integer[], %s::bytea[], %s::bytea[], %s::bytea[]) AS r (ord, n, key, name, data)
-    JOIN taken USING (ord) JOIN given USING (ord)
-), records AS (
-    INSERT INTO rehydrate.record (run, seq, n, key, data) SELECT no, seq, n, key, data FROM written
+    INSERT INTO rehydrate.record (run, seq, n, key, data)
+    SELECT taken.no, given.seq, r.n, r.key, r.data FROM (
+        SELECT unnest(%b::bigint[]) AS ord, unnest(%b::integer[]) AS n, unnest(%b::bytea[]) AS key,
+            unnest(%b::bytea[]) AS data
+    ) AS r JOIN taken USING (ord) JOIN given USING (ord)
+    RETURNING run, seq, n, substr(sha256(key), 1, 16) AS name, data IS NULL AS gone
 ), live AS (
-    INSERT INTO rehydrate.live (run, name, seq, n) SELECT no, name, seq, n FROM written WHERE data IS NOT NULL
+    INSERT INTO rehydrate.live (run, name, seq, n) SELECT run, name, seq, n FROM written WHERE NOT gone
     ON CONFLICT (run, name) DO UPDATE SET seq = excluded.seq, n = excluded.n
 )"""
 _GONE: Final = """, gone AS (
     DELETE FROM rehydrate.live AS live USING written
-    WHERE live.run = written.no AND live.name = written.name AND written.data IS NULL
+    WHERE live.run = written.run AND live.name = written.name AND written.gone
 )"""
 # No `ON CONFLICT ... WHERE`: a row of another run must be an error, and not a row that is silently not written.
 _REQUESTS: Final = """, request AS (
     SELECT taken.no, given.workflow, q.request_id, q.is_open, q.body
-    FROM unnest(%s::bigint[], %s::bytea[], %s::boolean[], %s::bytea[]) AS q (ord, request_id, is_open, body)
+    FROM unnest(%b::bigint[], %b::bytea[], %b::boolean[], %b::bytea[]) AS q (ord, request_id, is_open, body)
     JOIN taken USING (ord) JOIN given USING (ord)
 ), asked AS (
     UPDATE rehydrate.request AS known SET is_open = q.is_open, body = q.body FROM request AS q
@@ -94,7 +98,7 @@ _REQUESTS: Final = """, request AS (
 )"""
 _TURNS: Final = """, turn AS (
     SELECT taken.no, q.name, q.number, q.body
-    FROM unnest(%s::bigint[], %s::bytea[], %s::bigint[], %s::bytea[]) AS q (ord, name, number, body)
+    FROM unnest(%b::bigint[], %b::bytea[], %b::bigint[], %b::bytea[]) AS q (ord, name, number, body)
     JOIN taken USING (ord)
 ), known AS (
     UPDATE rehydrate.turn AS known SET body = q.body FROM turn AS q
@@ -107,17 +111,17 @@ _TURNS: Final = """, turn AS (
 _EVENTS: Final = """, events AS (
     INSERT INTO rehydrate.event (run, number, body)
     SELECT taken.no, e.number, e.body
-    FROM unnest(%s::bigint[], %s::bigint[], %s::bytea[]) AS e (ord, number, body) JOIN taken USING (ord)
+    FROM unnest(%b::bigint[], %b::bigint[], %b::bytea[]) AS e (ord, number, body) JOIN taken USING (ord)
 )"""
 _END: Final = " SELECT ord FROM taken"
 # A watcher reads kept events; where none are kept nobody is woken, as NOTIFY makes commits wait for one another.
 _END_AND_NOTIFY: Final = """
 SELECT taken.ord, CASE WHEN w.ord IS NOT NULL THEN pg_notify(%s, w.word)::text END
-FROM taken LEFT JOIN unnest(%s::bigint[], %s::text[]) AS w (ord, word) USING (ord)
+FROM taken LEFT JOIN unnest(%b::bigint[], %b::text[]) AS w (ord, word) USING (ord)
 """
 #: Runs are locked in the order of their ids, so that two processes with the same runs do not wait for each other.
 _IN_ORDER: Final = """
-SELECT 1 FROM rehydrate.run AS run WHERE run.run_id = ANY(%s::bytea[]) ORDER BY run.run_id FOR UPDATE
+SELECT 1 FROM rehydrate.run AS run WHERE run.run_id = ANY(%b::bytea[]) ORDER BY run.run_id FOR UPDATE
 """
 
 
@@ -144,7 +148,7 @@ def wave(commits: Sequence[Commit], now: float | None, words: Sequence[str | Non
             parts.append(part)
             values.extend(columns(width, rows))
 
-    add(_RECORDS, 5, [(ord_, *row) for ord_, commit in numbered for row in record_rows(commit)])
+    add(_RECORDS, 4, [(ord_, *row) for ord_, commit in numbered for row in record_rows(commit)])
     if any(commit.removes for commit in commits):
         parts.append(_GONE)
     add(_REQUESTS, 4, [(ord_, *row) for ord_, commit in numbered for row in request_rows(commit)])
@@ -199,13 +203,13 @@ def _run_row(commit: Commit) -> tuple[object, ...]:
     )
 
 
-def record_rows(commit: Commit) -> list[tuple[int, bytes, bytes, bytes | None]]:
-    """Return what a commit does to records: place, key, name and data of each; none where a key is removed."""
+def record_rows(commit: Commit) -> list[tuple[int, bytes, bytes | None]]:
+    """Return what a commit does to records: place, key and data of each; none where a key is removed."""
     # A key that is both removed and written, or written twice, ends as what was written last.
     changed: dict[str, bytes | None] = dict.fromkeys(commit.removes)
     for put in commit.puts:
         changed[put.key] = put.data
-    return [(n, key.encode(), key_name(key), data) for n, (key, data) in enumerate(changed.items())]
+    return [(n, key.encode(), data) for n, (key, data) in enumerate(changed.items())]
 
 
 def request_rows(commit: Commit) -> list[tuple[object, ...]]:

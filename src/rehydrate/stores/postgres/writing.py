@@ -31,7 +31,7 @@ WHERE run.run_id = %s AND run.owner = %s AND run.epoch = %s RETURNING no
 _CHECKPOINTS: Final = """
 SELECT c.checkpoint_id, run.run_id, c.body
 FROM rehydrate.checkpoint AS c LEFT JOIN rehydrate.run AS run ON run.no = c.run
-WHERE c.checkpoint_id = ANY(%s::bytea[]) LIMIT 1
+WHERE c.checkpoint_id = ANY(%b::bytea[]) LIMIT 1
 """
 _AT: Final = """
 SELECT c.body FROM rehydrate.checkpoint AS c JOIN rehydrate.run AS run ON run.no = c.run
