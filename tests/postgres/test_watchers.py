@@ -93,14 +93,17 @@ def test_a_lost_connection_of_the_listener_wakes_all_when_it_is_back(postgres: P
             await other.commit(telling(maker.claim(), b"one", last=1))
             # The first is woken when the connection is there.
             await store.changed("a", 1)
-            waits = asyncio.ensure_future(settled(store, "a", 1))
+            waits = asyncio.ensure_future(store.changed("a", 1))
             await asyncio.sleep(0)
+            # Behind the look at the head that it begins with.
+            await store.head("a")
             proxy.refuse()
             proxy.cut()
             await other.commit(telling(maker.step(), b"two", last=2))
             assert not waits.done()
             proxy.accept()
             await waits
+            await settled(store, "a", 1)
 
     asyncio.run(main())
 
