@@ -1,8 +1,14 @@
 """What holds for all tests."""
 
 import gc
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from tests.postgres.server import Place
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -11,3 +17,32 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     del session
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(scope="session")
+def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a PostgreSQL server, which all workers of a test run share."""
+    # Loaded here, so that only tests with a server pay for it.
+    from tests.postgres.server import server  # noqa: PLC0415
+
+    folder = tmp_path_factory.getbasetemp()
+    with server(folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) as url:
+        yield url
+
+
+@pytest.fixture
+def postgres_database(postgres_url: str) -> Iterator[str]:
+    """The URL of a database of its own on the server."""
+    from tests.postgres.server import new_database  # noqa: PLC0415
+
+    with new_database(postgres_url) as url:
+        yield url
+
+
+@pytest.fixture
+def postgres(postgres_url: str) -> Iterator["Place"]:
+    """An empty place on the server."""
+    from tests.postgres.server import empty_place  # noqa: PLC0415
+
+    with empty_place(postgres_url) as place:
+        yield place

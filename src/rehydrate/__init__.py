@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from rehydrate.stores.key_ring import KeyRing
     from rehydrate.stores.file import FileCheckpointStorage
     from rehydrate.stores.memory import InMemoryCheckpointStorage
+    from rehydrate.stores.postgres import PostgresCheckpointStorage
     from rehydrate.stores.sqlite import SqliteCheckpointStorage
     from rehydrate.wiring import checkpoint_storage_from_url
 
@@ -66,6 +67,7 @@ __all__ = [
     "PlainObject",
     "PlainRequest",
     "PlainScope",
+    "PostgresCheckpointStorage",
     "Reducer",
     "RequestAnswer",
     "Retry",

@@ -38,6 +38,7 @@ from rehydrate.stores.encrypted import EncryptedCheckpointStorage
 from rehydrate.stores.key_ring import KeyRing
 from rehydrate.stores.file import FileCheckpointStorage
 from rehydrate.stores.memory import InMemoryCheckpointStorage
+from rehydrate.stores.postgres import PostgresCheckpointStorage
 from rehydrate.stores.sqlite import SqliteCheckpointStorage
 from rehydrate.stores.sqlite_driver import DRIVERS, check_driver
 from rehydrate.stores.urls import Form, parsed_url, shown_url
@@ -63,6 +64,7 @@ __all__ = [
     "PlainObject",
     "PlainRequest",
     "PlainScope",
+    "PostgresCheckpointStorage",
     "Reducer",
     "RequestAnswer",
     "Retry",

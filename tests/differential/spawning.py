@@ -13,7 +13,13 @@ from pathlib import Path
 
 import msgspec
 
-from rehydrate import CheckpointStorage, InMemoryCheckpointStorage, SqliteCheckpointStorage, WorkflowCheckpoint
+from rehydrate import (
+    CheckpointStorage,
+    InMemoryCheckpointStorage,
+    PostgresCheckpointStorage,
+    SqliteCheckpointStorage,
+    WorkflowCheckpoint,
+)
 from tests.differential.facts import RunFacts
 from tests.differential.harness import Calls, Replay, calls_of, reference_run, stored_checkpoints
 from tests.differential.plans import FamilyPlan
@@ -24,7 +30,7 @@ RUN_ID = "reference"
 
 
 class Job(msgspec.Struct, tag=True):
-    """One family: its reference, and where its checkpoints are: a SQLite file, or their bytes.
+    """One family: its reference, and where its checkpoints are: a SQLite file, a place in PostgreSQL, or their bytes.
 
     `numbers` are the checkpoints to take up (all, where empty); `further` limits the calls that follow the first, but
     for every tenth checkpoint, which is always followed to the end.
@@ -38,13 +44,19 @@ class Job(msgspec.Struct, tag=True):
     further: int = 1
 
 
-def write_job(family: FamilyPlan, database: Path | None) -> Job:
+def opened(database: str) -> CheckpointStorage:
+    """Return the store of a file, or of a URL and a schema, on two lines."""
+    url, found, schema = database.partition("\n")
+    return PostgresCheckpointStorage(url, schema=schema) if found else SqliteCheckpointStorage(database)
+
+
+def write_job(family: FamilyPlan, database: Path | str | None) -> Job:
     """Run a family's reference over a store and describe what is to be taken up."""
     return asyncio.run(_write_job(family, database))
 
 
-async def _write_job(family: FamilyPlan, database: Path | None) -> Job:
-    store: CheckpointStorage = InMemoryCheckpointStorage() if database is None else SqliteCheckpointStorage(database)
+async def _write_job(family: FamilyPlan, database: Path | str | None) -> Job:
+    store: CheckpointStorage = InMemoryCheckpointStorage() if database is None else opened(str(database))
     facts = await reference_run(calls_of(family, store, chance=1), RUN_ID)
     exported: list[bytes] = []
     if database is None:
@@ -65,7 +77,7 @@ async def differences(task: Task) -> list[str]:
 async def _replayed(job: Job) -> list[str]:
     """Take up the checkpoints of a job."""
     wrong: list[str] = []
-    store: CheckpointStorage = SqliteCheckpointStorage(job.database) if job.database else InMemoryCheckpointStorage()
+    store: CheckpointStorage = opened(job.database) if job.database else InMemoryCheckpointStorage()
     if job.database:
         checkpoints = await stored_checkpoints(store, RUN_ID)
     else:

@@ -17,9 +17,13 @@ WITH_BLOCKS = [page for page in pages() if "```python\n" in page.read_text(encod
 
 
 @pytest.mark.parametrize("page", [page for page in WITH_BLOCKS if page != FIRST_PAGE], ids=name_of)
-def test_the_blocks_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_blocks_of_a_page_run(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
     """All blocks of a page run one after the other in one namespace; what they store lands in the current folder."""
     monkeypatch.chdir(tmp_path)
+    if "DATABASE_URL" in page.read_text(encoding="utf-8"):
+        monkeypatch.setenv("DATABASE_URL", request.getfixturevalue("postgres_database"))
     document = BLOCKS.parse(page)
     document.namespace["__name__"] = page.stem
     ran = 0

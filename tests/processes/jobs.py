@@ -9,7 +9,7 @@ import os
 import signal
 import socket
 
-from rehydrate import SqliteCheckpointStorage, WorkflowContext, WorkflowRunResult
+from rehydrate import PostgresCheckpointStorage, SqliteCheckpointStorage, WorkflowContext, WorkflowRunResult
 from rehydrate.errors import RehydrateError, RunFailedError
 from rehydrate.model.checkpoint import Commit
 from rehydrate.testing.store_contract import ManualClock
@@ -40,8 +40,8 @@ class Fate:
         self.released: asyncio.Task[object] | None = None
 
 
-class CallerStore(SqliteCheckpointStorage):
-    """The SQLite store of a caller whose process may die or stall at one of its commits."""
+class Fated:
+    """A store of a caller whose process may die or stall at one of its commits."""
 
     caller: "Caller"
 
@@ -58,6 +58,24 @@ class CallerStore(SqliteCheckpointStorage):
         await super().commit(commit)
         if number == fate.dies_after:
             os.kill(os.getpid(), signal.SIGKILL)
+
+
+class CallerStore(Fated, SqliteCheckpointStorage):
+    """Such a store in a file."""
+
+
+class PostgresCallerStore(Fated, PostgresCheckpointStorage):
+    """Such a store in PostgreSQL."""
+
+
+def caller_store(told: dict[str, object]) -> CallerStore | PostgresCallerStore:
+    """Return the store that a caller is told to use: a URL and a schema, or a file."""
+    clock = ManualClock(float(told["now"])) if "now" in told else None
+    keep_events = bool(told.get("keep_events"))
+    if "postgres" in told:
+        url, schema = told["postgres"]
+        return PostgresCallerStore(url, schema=schema, clock=clock, keep_events=keep_events)
+    return CallerStore(str(told["file"]), clock=clock, keep_events=keep_events)
 
 
 def facts(result: WorkflowRunResult) -> dict[str, object]:
@@ -83,8 +101,7 @@ class Caller:
         self.name = str(told["name"])
         self.journal = os.open(str(told["journal"]), os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         self.fate = Fate({})
-        clock = ManualClock(float(told["now"])) if "now" in told else None
-        store = CallerStore(str(told["file"]), clock=clock, keep_events=bool(told.get("keep_events")))
+        store = caller_store(told)
         store.caller = self
         make, self.message = WORKFLOWS[str(told.get("workflow", "shop"))]
         self.workflow = make(store)

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from rehydrate import SqliteCheckpointStorage, Status, WorkflowContext, WorkflowRunResult
+from rehydrate import PostgresCheckpointStorage, SqliteCheckpointStorage, Status, WorkflowContext, WorkflowRunResult
 from rehydrate.errors import RunFailedError
 from rehydrate.testing.store_contract import ManualClock
 from tests.processes.nursery import Child, Nursery
@@ -145,7 +145,7 @@ async def left_run(workflow, left: str, run_id: str) -> dict[str, str]:
 
 
 class Course:
-    """A file of runs and the callers that race for them; several may be here at once."""
+    """Runs in a file or a place in PostgreSQL, and the callers that race for them; several may be here at once."""
 
     def __init__(self, nursery: Nursery, folder: Path, names: Iterable[str], **told: object) -> None:
         self._nursery = nursery
@@ -183,11 +183,18 @@ class Course:
         """Make the runs that are raced for, by run id."""
 
         async def all_at_once() -> list[dict[str, str]]:
-            async with SqliteCheckpointStorage(self.file) as store:
+            async with self.store() as store:
                 workflow = shop(store)
                 return await asyncio.gather(*(left_run(workflow, race.left, run_id) for run_id, race in races.items()))
 
         return dict(zip(races, asyncio.run(all_at_once()), strict=True))
+
+    def store(self, clock: ManualClock | None = None) -> SqliteCheckpointStorage | PostgresCheckpointStorage:
+        """Return a store object on the callers' store."""
+        if "postgres" in self._told:
+            url, schema = self._told["postgres"]
+            return PostgresCheckpointStorage(url, schema=schema, clock=clock)
+        return SqliteCheckpointStorage(self.file, clock=clock)
 
     def go(self, number: int) -> None:
         """Let as many go on that have met or stand still."""

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from rehydrate import SqliteCheckpointStorage, Status
+from rehydrate import Status
 from tests.processes.nursery import Nursery
 from tests.processes.races import RACES, Course, outcome, rounds
 
 
-def race(nursery: Nursery, folder: Path, processes: int, told) -> None:
+def race(nursery: Nursery, folder: Path, processes: int, told, **where: object) -> None:
     """Run the rounds; afterwards each run is at rest, at the checkpoint that its winner was given."""
     names = [f"p{number}" for number in range(processes)]
-    course = Course(nursery, folder, names)
+    course = Course(nursery, folder, names, **where)
     words = course.prepare({run_id: race for run_id, (race, _, _) in told.items()})
     heads = {
         run_id: course.round(race, words[run_id], meet=meet, held=held) for run_id, (race, meet, held) in told.items()
@@ -22,7 +22,7 @@ def race(nursery: Nursery, folder: Path, processes: int, told) -> None:
     course.close()
 
     async def stored() -> dict[str, tuple[str, Status]]:
-        async with SqliteCheckpointStorage(course.file) as store:
+        async with course.store() as store:
             headers = await store.runs(limit=len(told) + 1)
         return {header.run_id: (header.checkpoint_id, header.status) for header in headers}
 

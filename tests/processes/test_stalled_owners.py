@@ -5,7 +5,6 @@ import signal
 
 import pytest
 
-from rehydrate import SqliteCheckpointStorage
 from rehydrate.model.checkpoint import Latest, Stored
 from rehydrate.testing.store_contract import ManualClock
 from tests.processes.races import RACES, Course, filled, outcome, released
@@ -30,7 +29,7 @@ def stored(course: Course, run_id: str) -> Stored:
     """Return all that is stored of a run's head."""
 
     async def read() -> Stored:
-        async with SqliteCheckpointStorage(course.file, clock=ManualClock(NOW)) as store:
+        async with course.store(ManualClock(NOW)) as store:
             return await store.load(Latest(run_id))
 
     return asyncio.run(read())

@@ -23,9 +23,11 @@ from rehydrate.testing.store_contract import (
     DamageContract,
     LocalStoreContract,
     MakeStore,
+    SharedStoreContract,
     StoreContract,
     StoredBytes,
 )
+from tests.postgres.server import Place
 from tests.stores.pieces import StoredFields, StoredFiles
 from tests.stores.raw_files import quick_folder
 
@@ -45,6 +47,14 @@ class TestMemoryStore(StoreContract):
     @pytest.fixture
     def make_store(self) -> MakeStore:
         return InMemoryCheckpointStorage
+
+
+class TestPostgresStore(SharedStoreContract):
+    """The contract over the PostgreSQL store, with other processes on the same schema."""
+
+    @pytest.fixture
+    def make_store(self, postgres: Place) -> MakeStore:
+        return postgres.store
 
 
 class TestSqliteStore(LocalStoreContract):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from .around import compresses, listing_key
 from .clock import Clock, IdSource
 from .store import CheckpointStorage, Inspection, OpenRequest
+from .watching import Watched
 
 __all__ = [
     "CheckpointStorage",
@@ -12,6 +13,7 @@ __all__ = [
     "IdSource",
     "Inspection",
     "OpenRequest",
+    "Watched",
     "compresses",
     "listing_key",
 ]

@@ -25,7 +25,7 @@ from rehydrate.errors import (
 from rehydrate.model.checkpoint import Head, StoredEvent, key_text
 from rehydrate.model.events import Event
 from rehydrate.model.records import RunRecord
-from rehydrate.ports import CheckpointStorage
+from rehydrate.ports import CheckpointStorage, Watched
 
 from .actor import Actor
 from .call import check_storage
@@ -40,8 +40,9 @@ _PAGE: Final = 100
 class RunEvents:
     """An async iterator of events: all committed ones behind `after`, and the live ones that come meanwhile.
 
-    Where this process drives the run it goes on to the end of the turn, else it ends with what is stored. Raises
-    `EventsNotKeptError` where the store has not kept the next one.
+    Where this process drives the run it goes on to the end of the turn; where another one does and the store can wake
+    its readers, it does so too, without live events. Else it ends with what is stored. Raises `EventsNotKeptError`
+    where the store has not kept the next one.
     """
 
     def __init__(self, program: Program, store: CheckpointStorage | None, run_id: str, after: int) -> None:
@@ -120,6 +121,8 @@ class RunEvents:
             raise EventsNotKeptError(self._run_id, self._position + 1, head.header.events)
         if driven:
             await self._woken.wait()
+        elif isinstance(self._store, Watched) and self._store.wakes and _is_driven_elsewhere(head):
+            await self._store.changed(self._run_id, self._position)
         else:
             self._ended = True
 
@@ -176,3 +179,7 @@ class RunEvents:
         if self._loop is not None:
             with contextlib.suppress(RuntimeError):  # the reader's event loop was closed
                 self._loop.call_soon_threadsafe(function)
+
+
+def _is_driven_elsewhere(head: Head) -> bool:
+    return head.alive and head.owner != process_owner()

@@ -56,8 +56,7 @@ def missing_migrations(connection: Connection, store: str, migrations: tuple[Mig
     if connection.execute(_IS_THERE).fetchone() is None:
         return migrations
     rows = connection.execute("SELECT number, checksum FROM rehydrate_migration").fetchall()
-    applied: dict[object, object] = dict(rows)
-    return not_applied(applied, store, migrations)
+    return not_applied(dict(rows), store, migrations)
 
 
 def not_applied(

@@ -25,6 +25,14 @@ class Written(msgspec.Struct, frozen=True, gc=False, array_like=True):
     end: int
 
 
+class TagRow(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """A name of a checkpoint: its run, the name, and the checkpoint that it stands for."""
+
+    run_id: str
+    name: str
+    checkpoint_id: str
+
+
 class _Format(msgspec.Struct, array_like=True):
     """What every header of every version begins with."""
 
@@ -46,6 +54,11 @@ def seal_row(row: msgspec.Struct) -> bytes:
     """Return a row as it is stored."""
     body = _encode(row)
     return hashlib.sha256(body).digest()[:_CHECK_BYTES] + body
+
+
+def row_check(row: msgspec.Struct) -> bytes:
+    """Return the checksum of a row that is stored in columns instead of sealed."""
+    return hashlib.sha256(_encode(row)).digest()[:_CHECK_BYTES]
 
 
 def open_row(data: object, kind: type[_Row], what: str) -> _Row:

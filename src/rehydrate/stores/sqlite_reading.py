@@ -18,7 +18,7 @@ from rehydrate.errors import CheckpointCorruptError
 from rehydrate.model.checkpoint import CheckpointRef, Head, Header, Latest, RequestRow, Stored, StoredEvent, TurnRow
 
 from .records_sum import RecordSum
-from .rows import open_row
+from .rows import TagRow, open_row
 from .sqlite_checkpoints import CHECKPOINT, Names, id_cell, id_in_cell, open_checkpoint, open_written
 from .sqlite_database import Database
 from .sqlite_versions import rows_at
@@ -60,14 +60,6 @@ _TURN: Final = "SELECT body FROM rehydrate_turn WHERE workflow = ? AND key = ?"
 _PIECE: Final = 8
 #: No sequence number is higher.
 _NO_END: Final = 2**63 - 1
-
-
-class TagRow(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """A name of a checkpoint: its run, the name, and the checkpoint that it stands for."""
-
-    run_id: str
-    name: str
-    checkpoint_id: str
 
 
 class RunRow(NamedTuple):

@@ -13,11 +13,11 @@ import msgspec
 from rehydrate.errors import CheckpointCorruptError, CheckpointNotFoundError, RunNotFoundError
 
 from .retention import Version, droppable, needed
-from .rows import open_row, seal_row
+from .rows import TagRow, open_row, seal_row
 from .sqlite_checkpoints import CHECKPOINT, Written, open_checkpoint, seal_written
 from .sqlite_database import Database
 from .sqlite_packing import unpack_records
-from .sqlite_reading import RunRow, TagRow, find_checkpoint, find_run
+from .sqlite_reading import RunRow, find_checkpoint, find_run
 
 _TAGS: Final = "SELECT name, body FROM rehydrate_tag WHERE run = ? ORDER BY name"
 _TAG: Final = "INSERT OR REPLACE INTO rehydrate_tag VALUES (?, ?, ?)"

@@ -29,7 +29,8 @@ CREATE TABLE rehydrate.checkpoint (
     PRIMARY KEY (run, seq)
 );
 
--- Records are only ever added: the "n"th one that a commit wrote. One without data says that the key was removed.
+-- Records are only ever added: the "n"th one that a commit wrote. One without data says that the key was removed. They may
+-- outlive the checkpoint that wrote them, where a later one needs them.
 CREATE TABLE rehydrate.record (
     run bigint NOT NULL,
     seq bigint NOT NULL,
@@ -54,10 +55,18 @@ CREATE TABLE rehydrate.live (
 CREATE TABLE rehydrate.request (
     request_id bytea PRIMARY KEY,
     run bigint NOT NULL,
+    workflow bytea NOT NULL,
+    is_open boolean NOT NULL,
     body bytea NOT NULL
 );
 
 CREATE INDEX request_by_run ON rehydrate.request (run);
+
+CREATE INDEX request_open ON rehydrate.request (request_id) WHERE is_open;
+
+CREATE INDEX request_open_by_workflow ON rehydrate.request (workflow, request_id) WHERE is_open;
+
+CREATE INDEX request_open_by_run ON rehydrate.request (run, request_id) WHERE is_open;
 
 -- A turn that has an idempotency key; a "name" is made from workflow and key.
 CREATE TABLE rehydrate.turn (

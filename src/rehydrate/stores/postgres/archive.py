@@ -1,0 +1,158 @@
+"""Whole runs in PostgreSQL, read out as an archive and taken in from one, each in one transaction."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+import psycopg
+
+from rehydrate.errors import CheckpointCorruptError, CommitConflictError
+from rehydrate.model.checkpoint import Archive, Commit, Header, RequestRow, StoredEvent, TurnRow
+from rehydrate.stores.archives import adopted, archived, check_archive
+from rehydrate.stores.rows import open_row, open_written, seal_row
+from rehydrate.stores.standing import standing_after
+
+from .failures import is_of_rows
+from .inbox import all_offers, inserted
+from .names import data_of, key_name, text_of, turn_name
+from .retention import tagged, tags_of
+from .runs import check_of, find_run
+from .session import Asked, Session
+from .waves import checkpoint_body, columns, record_rows, request_rows
+from .writing import refused
+
+_HEADERS: Final = "SELECT seq, body FROM rehydrate.checkpoint WHERE run = %s ORDER BY seq"
+_RECORDS: Final = "SELECT seq, key, data FROM rehydrate.record WHERE run = %s ORDER BY seq, n"
+_EVENTS: Final = "SELECT number, body FROM rehydrate.event WHERE run = %s ORDER BY number"
+_REQUESTS: Final = "SELECT body FROM rehydrate.request WHERE run = %s ORDER BY request_id"
+_TURNS: Final = "SELECT body FROM rehydrate.turn WHERE run = %s"
+_NEW_RUN: Final = """
+INSERT INTO rehydrate.run (run_id, workflow, status, checkpoint_id, seq, epoch, owner, lease_end, seal)
+VALUES (%s, %s, %s, %s, %s, %s, NULL, 0, %s) RETURNING no
+"""
+_NEW_CHECKPOINTS: Final = """
+INSERT INTO rehydrate.checkpoint (run, seq, checkpoint_id, body)
+SELECT %s, * FROM unnest(%b::bigint[], %b::bytea[], %b::bytea[])
+"""
+_NEW_RECORDS: Final = """
+INSERT INTO rehydrate.record (run, seq, n, key, data)
+SELECT %s, * FROM unnest(%b::bigint[], %b::integer[], %b::bytea[], %b::bytea[])
+"""
+_NEW_LIVE: Final = """
+INSERT INTO rehydrate.live (run, name, seq, n) SELECT %s, * FROM unnest(%b::bytea[], %b::bigint[], %b::integer[])
+"""
+_NEW_REQUESTS: Final = """
+INSERT INTO rehydrate.request (run, workflow, request_id, is_open, body)
+SELECT %s, %s, * FROM unnest(%b::bytea[], %b::boolean[], %b::bytea[])
+"""
+_NEW_TURNS: Final = """
+INSERT INTO rehydrate.turn (run, name, number, body) SELECT %s, * FROM unnest(%b::bytea[], %b::bigint[], %b::bytea[])
+"""
+_NEW_EVENTS: Final = """
+INSERT INTO rehydrate.event (run, number, body) SELECT %s, * FROM unnest(%b::bigint[], %b::bytea[])
+"""
+#: Bytes of records that one statement writes.
+_CHUNK: Final = 8 * 1024 * 1024
+
+
+def read_archive(session: Session, run_id: str) -> Archive | None:
+    """Return a whole run, or `None`. Raises `CheckpointCorruptError` where any of it is."""
+    with session.reading():
+        run = find_run(session, run_id, None)
+        if run is None:
+            return None
+        what = f"run {run_id!r} in store {session.store}"
+        statements: list[Asked] = [
+            (statement, (run.no,)) for statement in (_HEADERS, _RECORDS, _EVENTS, _REQUESTS, _TURNS)
+        ]
+        bodies, records, events, requests, turns = session.ask_all(statements)
+        tags, offers = tags_of(session, run.no, run_id), all_offers(session, run.no, run_id)
+    headers: dict[int, Header] = {seq: open_written(body, what).header for seq, body in bodies}
+    changed: dict[int, dict[str, bytes | None]] = {seq: {} for seq in headers}
+    numbers = sorted(headers)
+    for seq, key, data in records:
+        # What a forgotten checkpoint wrote counts as the next one's.
+        index = bisect_left(numbers, seq)
+        if index == len(numbers):
+            raise CheckpointCorruptError(what, "it has records of a checkpoint that is not there")
+        changed[numbers[index]][text_of(key, what)] = None if data is None else data_of(data, what)
+    known = [open_row(row[0], TurnRow, what) for row in turns]
+    archive = Archive(
+        commits=tuple(archived(headers[seq], changed[seq]) for seq in numbers),
+        events=tuple(StoredEvent(number, data_of(body, what)) for number, body in events),
+        requests=tuple(open_row(row[0], RequestRow, what) for row in requests),
+        turns=tuple(sorted(known, key=lambda turn: (turn.workflow, turn.key))),
+        tags=tags,
+        offers=tuple(offers),
+    )
+    check_archive(archive)
+    return archive
+
+
+def write_archive(session: Session, archive: Archive, *, again: bool) -> None:
+    """Write a whole run that was checked. Raises `CommitConflictError` where it, an id or a key is there already."""
+    commits = list(adopted(archive))
+    header = commits[-1].header
+    try:
+        with session.writing():
+            known = find_run(session, header.run_id, None)
+            if known is not None:
+                if again and known.standing.checkpoint_id == header.checkpoint_id:
+                    return
+                raise CommitConflictError(header.run_id, "no such run", f"head {known.standing.checkpoint_id}")
+            no = session.ask(*_new_run(commits[-1]))[0][0]
+            for chunk in _chunks(commits):
+                session.ask_all(_history(no, chunk))
+            session.ask_all(_beside(no, archive, commits))
+    except psycopg.Error as error:
+        if not is_of_rows(error):
+            raise
+        session.undo()
+        raise refused(session, commits, error) from error
+
+
+def _new_run(last: Commit) -> Asked:
+    header, standing = last.header, msgspec.structs.replace(standing_after(last, 0.0), epoch=1)
+    names = (header.run_id.encode(), header.workflow.encode(), header.status.value, header.checkpoint_id.encode())
+    return _NEW_RUN, (*names, header.seq, standing.epoch, check_of(standing))
+
+
+def _chunks(commits: list[Commit]) -> Iterator[list[Commit]]:
+    chunk: list[Commit] = []
+    size = 0
+    for commit in commits:
+        chunk.append(commit)
+        size += sum(len(put.data) for put in commit.puts)
+        if size > _CHUNK:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk
+
+
+def _history(no: int, commits: list[Commit]) -> list[Asked]:
+    headers = [(c.header.seq, c.header.checkpoint_id.encode(), checkpoint_body(c)) for c in commits]
+    rows = [(c.header.seq, *row) for c in commits for row in record_rows(c)]
+    return [(_NEW_CHECKPOINTS, (no, *columns(3, headers))), (_NEW_RECORDS, (no, *columns(4, rows)))]
+
+
+def _beside(no: int, archive: Archive, commits: list[Commit]) -> list[Asked]:
+    live: dict[str, tuple[object, ...]] = {}
+    for commit in commits:
+        for key in commit.removes:
+            live.pop(key, None)
+        places = {key: n for n, key, data in record_rows(commit) if data is not None}
+        live.update({key.decode(): (key_name(key.decode()), commit.header.seq, n) for key, n in places.items()})
+    header = commits[-1].header
+    turns = [(turn_name(t.workflow, t.key), t.number, seal_row(t)) for t in archive.turns]
+    return [
+        (_NEW_LIVE, (no, *columns(3, live.values()))),
+        (_NEW_REQUESTS, (no, header.workflow.encode(), *columns(3, request_rows(commits[-1])))),
+        (_NEW_TURNS, (no, *columns(3, turns))),
+        (_NEW_EVENTS, (no, *columns(2, [(e.number, e.data) for e in archive.events]))),
+        *(tagged(no, header.run_id, name, checkpoint_id) for name, checkpoint_id in archive.tags.items()),
+        inserted(no, archive.offers),
+    ]

@@ -1,0 +1,284 @@
+"""What the PostgreSQL store reads: heads, checkpoints with their records, requests, turns, pages of headers.
+
+What does not fit together is `CheckpointCorruptError`, never a shorter answer. Loading a head reads its records through
+an index each, whatever the planner thinks of the tables: its cost must not grow with the history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final, TypeVar
+
+import msgspec
+from psycopg.rows import TupleRow
+
+from rehydrate.errors import CheckpointCorruptError
+from rehydrate.model.checkpoint import At, CheckpointRef, Head, Header, RequestRow, Stored, StoredEvent, TurnRow
+from rehydrate.stores.records_sum import RecordSum
+from rehydrate.stores.rows import TagRow, open_row, open_written
+
+from .names import data_of, key_name, text_of, turn_name
+from .runs import COLUMNS, WIDTH, RunRow, run_of
+from .session import Session
+
+_Row = TypeVar("_Row", bound=msgspec.Struct)
+_HEAD: Final = f"""
+SELECT {COLUMNS}, head.body FROM rehydrate.run AS run
+LEFT JOIN rehydrate.checkpoint AS head ON head.run = run.no AND head.seq = run.seq
+WHERE run.run_id = %s
+"""
+_PLACE: Final = f"""
+SELECT {COLUMNS}, head.body, at.seq, at.body FROM rehydrate.checkpoint AS at
+LEFT JOIN rehydrate.run AS run ON run.no = at.run
+LEFT JOIN rehydrate.checkpoint AS head ON head.run = run.no AND head.seq = run.seq
+WHERE at.checkpoint_id = %s
+"""
+_AT_NUMBER: Final = f"""
+SELECT {COLUMNS}, head.body, at.seq, at.body FROM rehydrate.run AS run
+JOIN rehydrate.checkpoint AS at ON at.run = run.no AND at.seq = %s
+LEFT JOIN rehydrate.checkpoint AS head ON head.run = run.no AND head.seq = run.seq
+WHERE run.run_id = %s
+"""
+_TAGGED: Final = """
+SELECT t.body FROM rehydrate.tag AS t JOIN rehydrate.run AS run ON run.no = t.run WHERE run.run_id = %s AND t.name = %s
+"""
+_DATA: Final = """
+CROSS JOIN LATERAL (
+    SELECT record.key, record.data FROM rehydrate.record AS record
+    WHERE record.run = %s AND record.seq = wanted.seq AND record.n = wanted.n LIMIT 1
+) AS found
+"""
+_LIVE: Final = f"""
+SELECT found.key, found.data FROM (SELECT seq, n FROM rehydrate.live WHERE run = %s) AS wanted {_DATA}
+"""
+_AT: Final = f"""
+SELECT found.key, found.data FROM (
+    SELECT DISTINCT ON (key) seq, n, data IS NULL AS gone FROM rehydrate.record
+    WHERE run = %s AND seq <= %s ORDER BY key, seq DESC
+) AS wanted {_DATA} WHERE NOT wanted.gone
+"""
+_SOME: Final = """
+SELECT live.name, record.key, record.data FROM rehydrate.run AS run
+JOIN rehydrate.live AS live ON live.run = run.no AND live.name = ANY(%b::bytea[])
+LEFT JOIN rehydrate.record AS record ON record.run = run.no AND record.seq = live.seq AND record.n = live.n
+WHERE run.run_id = %s
+"""
+_HISTORY: Final = """
+SELECT c.body FROM rehydrate.checkpoint AS c
+WHERE c.run = (SELECT no FROM rehydrate.run WHERE run_id = %s) AND c.seq < %s ORDER BY c.seq DESC LIMIT %s
+"""
+_EVENTS: Final = """
+SELECT e.number, e.body FROM rehydrate.event AS e
+WHERE e.run = (SELECT no FROM rehydrate.run WHERE run_id = %s) AND e.number > %s ORDER BY e.number LIMIT %s
+"""
+_RUNS: Final = """
+SELECT run.run_id, head.body FROM (
+    SELECT no, run_id, seq FROM rehydrate.run AS run WHERE {where} ORDER BY run_id LIMIT %s
+) AS run
+LEFT JOIN rehydrate.checkpoint AS head ON head.run = run.no AND head.seq = run.seq ORDER BY run.run_id
+"""
+_REQUEST: Final = "SELECT body FROM rehydrate.request WHERE request_id = %s"
+_OPEN: Final = """
+SELECT request_id, body FROM rehydrate.request WHERE is_open AND {where} ORDER BY request_id LIMIT %s
+"""
+_TURN: Final = "SELECT body FROM rehydrate.turn WHERE name = %s"
+#: No number is higher.
+_NO_END: Final = 2**63 - 1
+
+
+def read_head(session: Session, run_id: str, now: float | None) -> Head | None:
+    """Return the run's head, or `None`."""
+    rows = session.ask(_HEAD, (now, run_id.encode()))
+    return _head(session, run_of(session, rows[0], run_id), rows[0][WIDTH]) if rows else None
+
+
+def read_checkpoint(session: Session, ref: CheckpointRef, now: float | None) -> Stored | None:
+    """Return a checkpoint with its records, checked against its header's sum, or `None`."""
+    with session.reading():
+        found = _place(session, ref, now)
+        if found is None:
+            return None
+        run, head, header = found
+        if header.seq == head.header.seq:
+            rows = session.ask_last(_LIVE, (run.no, run.no))
+        else:
+            rows = session.ask_last(_AT, (run.no, header.seq, run.no))
+    records, digests = _records(session, header, rows)
+    return Stored(header=header, records=records, digests=digests, head=head)
+
+
+def read_records(session: Session, run_id: str, keys: Sequence[str]) -> dict[str, bytes]:
+    """Return those of the head's records that exist."""
+    wanted = {key_name(key): key for key in keys}
+    if not wanted:
+        return {}
+    records: dict[str, bytes] = {}
+    for name, key, data in session.ask(_SOME, (list(wanted), run_id.encode())):
+        asked = wanted[name]
+        what = f"record {asked!r} of run {run_id!r} in store {session.store}"
+        if key != asked.encode():
+            raise CheckpointCorruptError(what, "the record in its place is gone or belongs to another key")
+        records[asked] = data_of(data, what)
+    return records
+
+
+def read_request(session: Session, request_id: str) -> RequestRow | None:
+    """Return a request of any run."""
+    what = f"request {request_id!r} in store {session.store}"
+    found = _find(session, _REQUEST, request_id.encode(), RequestRow, what)
+    if found is not None and found.request_id != request_id:
+        raise CheckpointCorruptError(what, "its row is another request's")
+    return found
+
+
+def read_turn(session: Session, workflow: str, key: str) -> TurnRow | None:
+    """Return the turn that a key belongs to."""
+    what = f"the turn of key {key!r} in store {session.store}"
+    found = _find(session, _TURN, turn_name(workflow, key), TurnRow, what)
+    if found is not None and (found.workflow, found.key) != (workflow, key):
+        raise CheckpointCorruptError(what, "its row is another turn's")
+    return found
+
+
+def read_requests(
+    session: Session, *, workflow: str | None, run_id: str | None, after: str | None, limit: int
+) -> list[RequestRow]:
+    """Return open requests behind `after`, ordered by id."""
+    wanted = {
+        "workflow = %s": workflow,
+        "run = (SELECT no FROM rehydrate.run WHERE run_id = %s)": run_id,
+        "request_id > %s": after,
+    }
+    given = {condition: value.encode() for condition, value in wanted.items() if value is not None}
+    statement = _OPEN.format(where=" AND ".join(given) or "true")
+    found: list[RequestRow] = []
+    for request_id, body in session.ask(statement, (*given.values(), min(limit, _NO_END))):
+        name = text_of(request_id, f"a request in store {session.store}")
+        what = f"request {name!r} in store {session.store}"
+        row = open_row(body, RequestRow, what)
+        if row.request_id != name or row.state != "open":
+            raise CheckpointCorruptError(what, "its row is another request's, or it is not open")
+        found.append(row)
+    return found
+
+
+def read_history(session: Session, run_id: str, before: int | None, limit: int) -> list[Header]:
+    """Return headers of a run, newest first, below `before`."""
+    end = _NO_END if before is None else max(min(before, _NO_END), -_NO_END)
+    rows = session.ask(_HISTORY, (run_id.encode(), end, min(limit, _NO_END)))
+    what = f"a checkpoint of run {run_id!r} in store {session.store}"
+    return [open_written(row[0], what).header for row in rows]
+
+
+def read_events(session: Session, run_id: str, after: int, limit: int) -> list[StoredEvent]:
+    """Return the kept events of a run by number, behind `after`."""
+    rows = session.ask(_EVENTS, (run_id.encode(), min(after, _NO_END), min(limit, _NO_END)))
+    what = f"an event of run {run_id!r} in store {session.store}"
+    return [StoredEvent(number, data_of(body, what)) for number, body in rows]
+
+
+def read_runs(
+    session: Session, *, workflow: str | None, status: str | None, after: str | None, limit: int
+) -> list[Header]:
+    """Return the heads of runs behind `after`, ordered by run id."""
+    wanted: dict[str, object] = {
+        "run.workflow = %s": None if workflow is None else workflow.encode(),
+        "run.status = %s": status,
+        "run.run_id > %s": None if after is None else after.encode(),
+    }
+    given = {condition: value for condition, value in wanted.items() if value is not None}
+    statement = _RUNS.format(where=" AND ".join(given) or "true")
+    headers: list[Header] = []
+    for run_id, body in session.ask(statement, (*given.values(), min(limit, _NO_END))):
+        name = text_of(run_id, f"a run in store {session.store}")
+        headers.append(open_written(body, f"the head of run {name!r} in store {session.store}").header)
+    return headers
+
+
+def _find(session: Session, statement: str, name: bytes, kind: type[_Row], what: str) -> _Row | None:
+    rows = session.ask(statement, (name,))
+    return open_row(rows[0][0], kind, what) if rows else None
+
+
+def _place(session: Session, ref: CheckpointRef, now: float | None) -> tuple[RunRow, Head, Header] | None:
+    """Return the run of a reference, its head, and the header of the checkpoint."""
+    if isinstance(ref, str):
+        return _of_id(session, ref, now)
+    if not isinstance(ref, At):
+        return _of_run(session, ref.run_id, now)
+    if isinstance(ref.at, int):
+        return _of_number(session, ref.run_id, ref.at, now)
+    rows = session.ask(_TAGGED, (ref.run_id.encode(), ref.at.encode()))
+    if not rows:
+        return None
+    what = f"name {ref.at!r} of run {ref.run_id!r} in store {session.store}"
+    tag = open_row(rows[0][0], TagRow, what)
+    found = _of_id(session, tag.checkpoint_id, now)
+    if (tag.run_id, tag.name) != (ref.run_id, ref.at) or found is None or found[0].standing.run_id != ref.run_id:
+        raise CheckpointCorruptError(what, "it stands for nothing that is there")
+    return found
+
+
+def _of_number(session: Session, run_id: str, number: int, now: float | None) -> tuple[RunRow, Head, Header] | None:
+    if abs(number) > _NO_END:
+        return None
+    rows = session.ask(_AT_NUMBER, (now, number, run_id.encode()))
+    if not rows:
+        return None
+    run = run_of(session, rows[0], run_id)
+    return run, _head(session, run, rows[0][WIDTH]), _header(session, run, number, rows[0][WIDTH + 2])
+
+
+def _of_run(session: Session, run_id: str, now: float | None) -> tuple[RunRow, Head, Header] | None:
+    rows = session.ask(_HEAD, (now, run_id.encode()))
+    if not rows:
+        return None
+    run = run_of(session, rows[0], run_id)
+    head = _head(session, run, rows[0][WIDTH])
+    return run, head, head.header
+
+
+def _of_id(session: Session, checkpoint_id: str, now: float | None) -> tuple[RunRow, Head, Header] | None:
+    rows = session.ask(_PLACE, (now, checkpoint_id.encode()))
+    if not rows:
+        return None
+    row, what = rows[0], f"checkpoint {checkpoint_id!r} in store {session.store}"
+    if row[0] is None:
+        raise CheckpointCorruptError(what, "its run is not there")
+    run = run_of(session, row)
+    head = _head(session, run, row[WIDTH])
+    header = _header(session, run, row[WIDTH + 1], row[WIDTH + 2])
+    if header.checkpoint_id != checkpoint_id:
+        raise CheckpointCorruptError(what, "its header is another one's")
+    return run, head, header
+
+
+def _head(session: Session, run: RunRow, body: object) -> Head:
+    standing = run.standing
+    header = _header(session, run, standing.seq, body)
+    if header.checkpoint_id != standing.checkpoint_id:
+        raise CheckpointCorruptError(f"run {standing.run_id!r} in store {session.store}", "its head is another's")
+    return Head(header, standing.owner, standing.epoch, run.alive)
+
+
+def _header(session: Session, run: RunRow, seq: int, body: object) -> Header:
+    run_id = run.standing.run_id
+    what = f"checkpoint number {seq} of run {run_id!r} in store {session.store}"
+    if body is None:
+        raise CheckpointCorruptError(what, "it is not there")
+    header = open_written(body, what).header
+    if header.run_id != run_id or header.seq != seq:
+        raise CheckpointCorruptError(what, "its header is another one's")
+    return header
+
+
+def _records(session: Session, header: Header, rows: Iterable[TupleRow]) -> tuple[dict[str, bytes], dict[str, int]]:
+    """Collect rows and check them against the header; return the records and their digests."""
+    what = f"checkpoint {header.checkpoint_id!r} of run {header.run_id!r} in store {session.store}"
+    records: dict[str, bytes] = {}
+    with RecordSum() as record_sum:
+        for name, value in rows:
+            key, data = text_of(name, what), data_of(value, what)
+            records[key] = data
+            record_sum.add(key, data)
+        return records, record_sum.checked(header)

@@ -1,0 +1,191 @@
+"""What the PostgreSQL store writes at every turn: commits and leases.
+
+Every function here may be called again for the same calls after a connection was lost (`again`): what had been done by
+then is found, and not taken for somebody else's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+import psycopg
+
+from rehydrate.errors import CheckpointCorruptError, CommitConflictError, RehydrateError
+from rehydrate.model.checkpoint import Commit, Header
+from rehydrate.stores.rows import open_written
+from rehydrate.stores.standing import check_commit, id_in_use, standing_renewed
+
+from .failures import is_of_rows, translate
+from .inbox import missing_offer
+from .names import text_of
+from .runs import NOW, find_run
+from .session import Asked, Session
+from .waves import checkpoint_body, in_order, wave
+
+_RENEW: Final = f"""
+UPDATE rehydrate.run AS run SET lease_end = {NOW} + %s
+WHERE run.run_id = %s AND run.owner = %s AND run.epoch = %s RETURNING no
+"""
+_CHECKPOINTS: Final = """
+SELECT c.checkpoint_id, run.run_id, c.body
+FROM rehydrate.checkpoint AS c LEFT JOIN rehydrate.run AS run ON run.no = c.run
+WHERE c.checkpoint_id = ANY(%b::bytea[]) LIMIT 1
+"""
+_AT: Final = """
+SELECT c.body FROM rehydrate.checkpoint AS c JOIN rehydrate.run AS run ON run.no = c.run
+WHERE run.run_id = %s AND c.seq = %s
+"""
+#: Of a unique index that refused a row: what the commit expected there, and what was found.
+_TAKEN: Final = {
+    "request_pkey": ("requests of its own", "one of another run"),
+    "turn_pkey": ("its key as its own", "another turn's"),
+}
+
+#: What came of a write: nothing to tell, or why it was not done.
+Outcome: TypeAlias = RehydrateError | None
+
+
+class Renewal(NamedTuple):
+    """A lease to lengthen."""
+
+    run_id: str
+    owner: str
+    epoch: int
+    seconds: float
+
+
+def write_commits(session: Session, commits: Sequence[Commit], now: float | None, *, again: bool) -> list[Outcome]:
+    """Write commits of different runs in one transaction; return for each `None`, or why it was not taken.
+
+    What one of them does wrong undoes that one only.
+    """
+    try:
+        taken = session.write(*_wave(session, commits, now))[-1]
+    except psycopg.Error as error:
+        if not is_of_rows(error):
+            raise
+        session.undo()
+        if len(commits) == 1:
+            return [refused(session, commits, error)]
+        return _write_apart(session, commits, now, again=again)
+    return _outcomes(session, commits, {row[0] for row in taken}, now, again=again)
+
+
+def renew_leases(session: Session, leases: Sequence[Renewal], now: float | None) -> list[Outcome]:
+    """Lengthen leases; return for each `None`, or why not."""
+    asked: list[Asked] = [
+        (_RENEW, (now, seconds, run_id.encode(), owner.encode(), epoch)) for run_id, owner, epoch, seconds in leases
+    ]
+    rows = session.write(*asked)
+    outcomes: list[Outcome] = []
+    for found, (run_id, owner, epoch, _) in zip(rows, leases, strict=True):
+        outcomes.append(None if found else _not_renewed(session, run_id, owner, epoch))
+    return outcomes
+
+
+def _wave(session: Session, commits: Sequence[Commit], now: float | None) -> list[Asked]:
+    word = session.place.word
+    return wave(commits, now, [word(commit.header.run_id) if commit.events else None for commit in commits])
+
+
+def _write_apart(session: Session, commits: Sequence[Commit], now: float | None, *, again: bool) -> list[Outcome]:
+    """Write each commit with a savepoint around it, all in one transaction."""
+    taken: set[int] = set()
+    errors: dict[int, psycopg.Error] = {}
+    with session.writing():
+        session.ask(*in_order(commits))
+        for number, commit in enumerate(commits, 1):
+            try:
+                with session.apart():
+                    rows = session.ask(*_wave(session, [commit], now)[-1])
+            except psycopg.Error as error:
+                if not is_of_rows(error):
+                    raise
+                errors[number] = error
+            else:
+                taken.update([number] if rows else [])
+    errors_of = {number: refused(session, [commits[number - 1]], error) for number, error in errors.items()}
+    outcomes = _outcomes(session, commits, taken | set(errors), now, again=again)
+    return [errors_of.get(number, outcome) for number, outcome in enumerate(outcomes, 1)]
+
+
+def _outcomes(
+    session: Session, commits: Sequence[Commit], taken: set[int], now: float | None, *, again: bool
+) -> list[Outcome]:
+    return [
+        None if number in taken else _lost(session, commit, now, again=again)
+        for number, commit in enumerate(commits, 1)
+    ]
+
+
+def _lost(session: Session, commit: Commit, now: float | None, *, again: bool) -> Outcome:
+    """Say why a commit's run was not as expected; `None` where this very commit made it so in an earlier attempt."""
+    header = commit.header
+    try:
+        run = find_run(session, header.run_id, now)
+        if again and _is_done(session, commit):
+            return None
+        check_commit(commit, run.standing if run else None)
+        missing = missing_offer(session, run.no if run else 0, commit.taken) if commit.taken else None
+    except RehydrateError as error:
+        return error
+    if missing is not None:
+        return CommitConflictError(header.run_id, f"offer {missing} in its inbox", "none")
+    return CommitConflictError(header.run_id, f"head {commit.expected}", "another one, which was gone a moment later")
+
+
+def _is_done(session: Session, commit: Commit) -> bool:
+    header = commit.header
+    rows = session.ask(_CHECKPOINTS, ([header.checkpoint_id.encode()],))
+    return bool(rows) and rows[0][1:] == (header.run_id.encode(), checkpoint_body(commit))
+
+
+def refused(session: Session, commits: Sequence[Commit], error: psycopg.Error) -> RehydrateError:
+    """Return what it means that a row of these commits of one run was refused by the database."""
+    run_id = commits[0].header.run_id
+    constraint = error.diag.constraint_name or ""
+    expected = _TAKEN.get(constraint)
+    if expected is not None:
+        return CommitConflictError(run_id, *expected)
+    with contextlib.suppress(psycopg.Error):
+        if constraint == "checkpoint_checkpoint_id_key":
+            return _id_in_use(session, commits)
+        if constraint == "checkpoint_pkey":
+            return _number_in_use(session, commits[-1].header)
+    return translate(error, session.store)
+
+
+def _id_in_use(session: Session, commits: Sequence[Commit]) -> RehydrateError:
+    what = f"a checkpoint in store {session.store}"
+    headers = {commit.header.checkpoint_id.encode(): commit.header for commit in commits}
+    rows = session.ask(_CHECKPOINTS, (list(headers),))
+    if not rows:
+        return CheckpointCorruptError(what, "an index has it and its table does not")
+    checkpoint_id, run_id, body = rows[0]
+    found = open_written(body, what).header
+    if run_id is None:
+        return CheckpointCorruptError(
+            f"run {found.run_id!r} in store {session.store}",
+            f"its checkpoint {found.checkpoint_id} is there and the row of the run is not",
+        )
+    return id_in_use(headers[checkpoint_id], text_of(run_id, what), found.seq)
+
+
+def _number_in_use(session: Session, header: Header) -> RehydrateError:
+    what = f"a checkpoint of run {header.run_id!r} in store {session.store}"
+    rows = session.ask(_AT, (header.run_id.encode(), header.seq))
+    taken = open_written(rows[0][0], what).header.checkpoint_id if rows else "another one"
+    return CommitConflictError(header.run_id, "a free number", f"number {header.seq} taken by its checkpoint {taken}")
+
+
+def _not_renewed(session: Session, run_id: str, owner: str, epoch: int) -> RehydrateError:
+    try:
+        run = find_run(session, run_id, None)
+        standing_renewed(run.standing if run else None, run_id, owner, epoch, 0.0)
+    except RehydrateError as error:
+        return error
+    return CommitConflictError(
+        run_id, f"owner {owner!r} at epoch {epoch}", "another one, which was gone a moment later"
+    )

@@ -1,0 +1,46 @@
+"""A program that runs three steps on a store that keeps events; each step waits for a line."""
+
+import asyncio
+import sys
+from typing import Never
+
+from rehydrate import PostgresCheckpointStorage, WorkflowBuilder, WorkflowContext, executor
+
+
+async def said(name: str) -> str:
+    """Wait for a line."""
+    line = await asyncio.to_thread(sys.stdin.readline)
+    return f"{name} {line.strip()}"
+
+
+@executor(id="a")
+async def a(text: str, ctx: WorkflowContext[str, str]) -> None:
+    sys.stdout.write("begun\n")
+    sys.stdout.flush()
+    await ctx.yield_output(await said("a"))
+    await ctx.send_message(text)
+
+
+@executor(id="b")
+async def b(text: str, ctx: WorkflowContext[str, str]) -> None:
+    await ctx.yield_output(await said("b"))
+    await ctx.send_message(text)
+
+
+@executor(id="c")
+async def c(text: str, ctx: WorkflowContext[Never, str]) -> None:
+    await ctx.yield_output(await said("c"))
+
+
+def steps(store: PostgresCheckpointStorage):
+    """A workflow of three nodes that say their names and what they were told."""
+    return WorkflowBuilder("steps", a, checkpoint_storage=store).add_chain([a, b, c]).build()
+
+
+async def main(url: str, schema: str) -> None:
+    async with PostgresCheckpointStorage(url, schema=schema, keep_events=True) as store:
+        await steps(store).run("go", run_id="run")
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))

@@ -1,0 +1,105 @@
+"""A transaction-mode pooler: each transaction comes to another connection of the server, and nothing is missed."""
+
+import asyncio
+
+import psycopg
+import pytest
+from psycopg.conninfo import make_conninfo
+from psycopg_pool import AsyncConnectionPool, ConnectionPool
+
+from rehydrate.errors import StoreUnavailableError, WrongCallError
+from rehydrate.model.checkpoint import Latest
+from rehydrate.stores.postgres import PostgresCheckpointStorage
+from rehydrate.testing.store_contract import CHECKS, CommitMaker, ManualClock
+from tests.postgres.relays import TransactionPooler
+from tests.postgres.server import Place
+
+CLOCK = ManualClock()
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_the_contract_holds_behind_a_pooler(pooled: Place, pooler: TransactionPooler, check) -> None:
+    """Every check passes where no two transactions in a row have the same connection."""
+    asyncio.run(check(pooled.store))
+    assert pooler.transactions > 1
+
+
+def test_the_pooler_of_these_tests_keeps_no_session(pooled: Place) -> None:
+    """What the store must not use is lost there, or refused: a setting, a prepared statement."""
+    with psycopg.connect(pooled.url, autocommit=True, prepare_threshold=5) as connection:
+        connection.execute("SET application_name = 'mine'")
+        assert connection.execute("SHOW application_name").fetchone() != ("mine",)
+        with pytest.raises(psycopg.errors.InvalidSqlStatementName):
+            connection.execute("SELECT 1", prepare=True)
+
+
+def test_each_call_is_one_transaction(pooled: Place, pooler: TransactionPooler) -> None:
+    """A commit, a renewal and each way to read take one transaction each."""
+
+    async def main() -> list[int]:
+        async with pooled.store() as store:
+            maker = CommitMaker()
+            counts: list[int] = []
+            await store.commit(maker.claim({"k": b"v"}))
+            for call in (
+                store.commit(maker.step({"k": b"w", "big": b"x" * 1_000_000}, turn=maker.turn("key"))),
+                store.renew("run", "owner", 1, 30),
+                store.head("run"),
+                store.load(Latest("run")),
+                store.load("run:0"),
+                store.read("run", ["k", "big"]),
+            ):
+                before = pooler.transactions
+                await call
+                counts.append(pooler.transactions - before)
+            return counts
+
+    assert asyncio.run(main()) == [1] * 6
+
+
+def test_a_store_can_borrow_the_connections_of_a_pool(postgres: Place) -> None:
+    """A pool of the user's serves the store as well, gets its connections back as they were, and stays open."""
+
+    async def main(pool: ConnectionPool) -> None:
+        async with PostgresCheckpointStorage(pool, schema=postgres.schema, clock=CLOCK) as store:
+            makers = [CommitMaker(f"r{number}") for number in range(20)]
+            await asyncio.gather(*(store.commit(maker.claim({"k": b"v"})) for maker in makers))
+            assert [header.run_id for header in await store.runs()] == sorted(maker.run_id for maker in makers)
+            assert "password" not in repr(store)
+
+    kwargs = {"row_factory": psycopg.rows.dict_row, "prepare_threshold": 3}
+    with ConnectionPool(postgres.url, min_size=1, max_size=2, kwargs=kwargs, open=True) as pool:
+        asyncio.run(main(pool))
+        with pool.connection() as connection:
+            assert connection.execute("SELECT 1 AS one").fetchone() == {"one": 1}
+            assert (connection.autocommit, connection.prepare_threshold) == (False, 3)
+
+
+def test_what_is_no_place_is_refused(postgres: Place) -> None:
+    """An asyncio pool, a pool that is not open, a URL that is none and names that are none say what to give instead."""
+
+    def store(place: object, **options: object) -> PostgresCheckpointStorage:
+        return PostgresCheckpointStorage(place, **options)
+
+    for place in (AsyncConnectionPool(postgres.url, open=False), 5, None, "sqlite:///secret.db", "secret@:/secret"):
+        with pytest.raises(WrongCallError) as no:
+            store(place)
+        assert "secret" not in str(no.value)
+    for schema in ("", "a\0b", "pg_mine", "x" * 64, "a\ud800", 3):
+        with pytest.raises(WrongCallError, match="schema"):
+            store(postgres.url, schema=schema)
+    with pytest.raises(WrongCallError, match="URL"):
+        store(postgres.url, listen_url="host")
+    closed = store(ConnectionPool(postgres.url, open=False), retry_waits=())
+    with pytest.raises(StoreUnavailableError, match="not open"):
+        asyncio.run(closed.head("run"))
+
+
+def test_a_password_is_in_no_text(postgres: Place) -> None:
+    """Neither a store's name nor an error repeats the password of the URL."""
+    url = make_conninfo(postgres.url, password="s3cret", user="nobody")
+    store = PostgresCheckpointStorage(url, retry_waits=())
+    with pytest.raises(StoreUnavailableError) as no:
+        asyncio.run(store.head("run"))
+    assert "s3cret" not in f"{store!r} {no.value} {no.value!r} {no.value.__cause__}"
+    assert 'role "nobody" does not exist' in str(no.value)
