@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from rehydrate.runtime.result import WorkflowRunResult
     from rehydrate.runtime.runner import Runner, RunnerContext
     from rehydrate.runtime.stream import RunStream
+    from rehydrate.service.differences import Cut, Difference, Differences, diff_checkpoints
+    from rehydrate.service.history import HistoryEntry, RunHistory
     from rehydrate.stores.memory import InMemoryCheckpointStorage
     from rehydrate.stores.sqlite import SqliteCheckpointStorage
     from rehydrate.wiring import checkpoint_storage_from_url
@@ -44,12 +46,16 @@ __version__ = "0.1.0"
 __all__ = [
     "Case",
     "CheckpointStorage",
+    "Cut",
     "Default",
+    "Difference",
+    "Differences",
     "DrainSummary",
     "DrainedRun",
     "ExecutionContext",
     "Executor",
     "FunctionExecutor",
+    "HistoryEntry",
     "InMemoryCheckpointStorage",
     "LegacyRequest",
     "MigrationView",
@@ -63,6 +69,7 @@ __all__ = [
     "Retry",
     "RunEvents",
     "RunFailedError",
+    "RunHistory",
     "RunStream",
     "Runner",
     "RunnerContext",
@@ -85,6 +92,7 @@ __all__ = [
     "append",
     "checkpoint_storage_from_url",
     "checkpointable",
+    "diff_checkpoints",
     "drain",
     "drain_on_sigterm",
     "executor",

@@ -35,18 +35,24 @@ from rehydrate.runtime.requests import PendingRequest, RequestAnswer
 from rehydrate.runtime.result import WorkflowRunResult
 from rehydrate.runtime.runner import Runner, RunnerContext
 from rehydrate.runtime.stream import RunStream
+from rehydrate.service.differences import Cut, Difference, Differences, diff_checkpoints
+from rehydrate.service.history import HistoryEntry, RunHistory
 from rehydrate.stores.memory import InMemoryCheckpointStorage
 from rehydrate.stores.sqlite import SqliteCheckpointStorage
 
 __all__ = [
     "Case",
     "CheckpointStorage",
+    "Cut",
     "Default",
+    "Difference",
+    "Differences",
     "DrainSummary",
     "DrainedRun",
     "ExecutionContext",
     "Executor",
     "FunctionExecutor",
+    "HistoryEntry",
     "InMemoryCheckpointStorage",
     "LegacyRequest",
     "MigrationView",
@@ -60,6 +66,7 @@ __all__ = [
     "Retry",
     "RunEvents",
     "RunFailedError",
+    "RunHistory",
     "RunStream",
     "Runner",
     "RunnerContext",
@@ -82,6 +89,7 @@ __all__ = [
     "append",
     "checkpoint_storage_from_url",
     "checkpointable",
+    "diff_checkpoints",
     "drain",
     "drain_on_sigterm",
     "executor",
