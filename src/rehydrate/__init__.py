@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from rehydrate.runtime.stream import RunStream
     from rehydrate.service.differences import Cut, Difference, Differences, diff_checkpoints
     from rehydrate.service.history import HistoryEntry, RunHistory
+    from rehydrate.service.pruning import KeptCheckpoint, PrunedRun, PruneSummary, prune
+    from rehydrate.service.retention import Retention
     from rehydrate.stores.memory import InMemoryCheckpointStorage
     from rehydrate.stores.sqlite import SqliteCheckpointStorage
     from rehydrate.wiring import checkpoint_storage_from_url
@@ -57,6 +59,7 @@ __all__ = [
     "FunctionExecutor",
     "HistoryEntry",
     "InMemoryCheckpointStorage",
+    "KeptCheckpoint",
     "LegacyRequest",
     "MigrationView",
     "PendingRequest",
@@ -64,8 +67,11 @@ __all__ = [
     "PlainObject",
     "PlainRequest",
     "PlainScope",
+    "PruneSummary",
+    "PrunedRun",
     "Reducer",
     "RequestAnswer",
+    "Retention",
     "Retry",
     "RunEvents",
     "RunFailedError",
@@ -99,6 +105,7 @@ __all__ = [
     "extend",
     "handler",
     "merge",
+    "prune",
     "response_handler",
 ]
 

@@ -37,6 +37,8 @@ from rehydrate.runtime.runner import Runner, RunnerContext
 from rehydrate.runtime.stream import RunStream
 from rehydrate.service.differences import Cut, Difference, Differences, diff_checkpoints
 from rehydrate.service.history import HistoryEntry, RunHistory
+from rehydrate.service.pruning import KeptCheckpoint, PrunedRun, PruneSummary, prune
+from rehydrate.service.retention import Retention
 from rehydrate.stores.memory import InMemoryCheckpointStorage
 from rehydrate.stores.sqlite import SqliteCheckpointStorage
 
@@ -54,6 +56,7 @@ __all__ = [
     "FunctionExecutor",
     "HistoryEntry",
     "InMemoryCheckpointStorage",
+    "KeptCheckpoint",
     "LegacyRequest",
     "MigrationView",
     "PendingRequest",
@@ -61,8 +64,11 @@ __all__ = [
     "PlainObject",
     "PlainRequest",
     "PlainScope",
+    "PruneSummary",
+    "PrunedRun",
     "Reducer",
     "RequestAnswer",
+    "Retention",
     "Retry",
     "RunEvents",
     "RunFailedError",
@@ -96,6 +102,7 @@ __all__ = [
     "extend",
     "handler",
     "merge",
+    "prune",
     "response_handler",
 ]
 
