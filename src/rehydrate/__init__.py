@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from rehydrate.service.history import HistoryEntry, RunHistory
     from rehydrate.service.pruning import KeptCheckpoint, PrunedRun, PruneSummary, prune
     from rehydrate.service.retention import Retention
+    from rehydrate.service.transfer import ExportedRun, export_run, import_run
     from rehydrate.stores.memory import InMemoryCheckpointStorage
     from rehydrate.stores.sqlite import SqliteCheckpointStorage
     from rehydrate.wiring import checkpoint_storage_from_url
@@ -56,6 +57,7 @@ __all__ = [
     "DrainedRun",
     "ExecutionContext",
     "Executor",
+    "ExportedRun",
     "FunctionExecutor",
     "HistoryEntry",
     "InMemoryCheckpointStorage",
@@ -102,8 +104,10 @@ __all__ = [
     "drain",
     "drain_on_sigterm",
     "executor",
+    "export_run",
     "extend",
     "handler",
+    "import_run",
     "merge",
     "prune",
     "response_handler",

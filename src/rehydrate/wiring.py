@@ -39,6 +39,7 @@ from rehydrate.service.differences import Cut, Difference, Differences, diff_che
 from rehydrate.service.history import HistoryEntry, RunHistory
 from rehydrate.service.pruning import KeptCheckpoint, PrunedRun, PruneSummary, prune
 from rehydrate.service.retention import Retention
+from rehydrate.service.transfer import ExportedRun, export_run, import_run
 from rehydrate.stores.memory import InMemoryCheckpointStorage
 from rehydrate.stores.sqlite import SqliteCheckpointStorage
 
@@ -53,6 +54,7 @@ __all__ = [
     "DrainedRun",
     "ExecutionContext",
     "Executor",
+    "ExportedRun",
     "FunctionExecutor",
     "HistoryEntry",
     "InMemoryCheckpointStorage",
@@ -99,8 +101,10 @@ __all__ = [
     "drain",
     "drain_on_sigterm",
     "executor",
+    "export_run",
     "extend",
     "handler",
+    "import_run",
     "merge",
     "prune",
     "response_handler",
