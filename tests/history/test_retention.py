@@ -262,7 +262,7 @@ def test_a_summary_reads_well_and_progress_is_told(store, clock):
     assert seen == [f"r-{number:03d}" for number in range(120)]
     assert (summary.looked_at, summary.forgotten, len(summary.deleted)) == (120, 480, 120)
     lines = str(summary).splitlines()
-    assert lines[0] == f"would go: 480 checkpoints of 120 runs, 120 of them as a whole; {summary.size:,} bytes"
+    assert lines[0] == f"would go: 0 checkpoints and 120 whole runs, of 120 runs; {summary.size:,} bytes"
     assert lines[1] == f"  r-000: deleted with 4 checkpoints, {summary.runs[0].size:,} bytes"
     assert len(lines) == 121
     assert other.size == sum(sizes[1:])

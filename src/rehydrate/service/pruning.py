@@ -52,8 +52,9 @@ class PrunedRun:
 
     def __str__(self) -> str:
         if self.deleted:
-            return f"{self.run_id}: deleted with {len(self.forgotten)} checkpoints, {self.size:,} bytes"
-        text = f"{self.run_id}: {len(self.forgotten)} checkpoints forgotten, {len(self.kept)} kept, {self.size:,} bytes"
+            return f"{self.run_id}: deleted with {_count(len(self.forgotten), 'checkpoint')}, {self.size:,} bytes"
+        gone = _count(len(self.forgotten), "checkpoint")
+        text = f"{self.run_id}: {gone} forgotten, {len(self.kept)} kept, {self.size:,} bytes"
         return f"{text}; not deleted, as {self.passed_over}" if self.passed_over else text
 
 
@@ -82,8 +83,11 @@ class PruneSummary:
         return sum(run.size for run in self.runs)
 
     def __str__(self) -> str:
-        what = f"{self.forgotten} checkpoints of {self.looked_at} runs, {len(self.deleted)} of them as a whole"
-        first = f"{'would go' if self.dry_run else 'gone'}: {what}; {self.size:,} bytes"
+        singles = self.forgotten - sum(len(run.forgotten) for run in self.runs if run.deleted)
+        what = f"{_count(singles, 'checkpoint')} and {_count(len(self.deleted), 'whole run')}"
+        first = (
+            f"{'would go' if self.dry_run else 'gone'}: {what}, of {_count(self.looked_at, 'run')}; {self.size:,} bytes"
+        )
         return "\n".join([first, *(f"  {run}" for run in self.runs)])
 
 
@@ -116,6 +120,10 @@ async def prune(
         if run_id is not None or run.forgotten or run.passed_over:
             told.append(run)
     return PruneSummary(tuple(told), looked_at, dry_run)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _seconds(now: datetime | None) -> float:
