@@ -69,7 +69,10 @@ from .store import (
     ExportFileError,
     OfferConflictError,
     SaveFailedError,
+    StoreBrokenError,
     StoreClosedError,
+    StoreFullError,
+    StoreReadOnlyError,
     StoreUnavailableError,
 )
 
@@ -131,8 +134,11 @@ __all__ = [
     "SingleOutputError",
     "StaleCheckpointError",
     "StateConflictError",
+    "StoreBrokenError",
     "StoreClosedError",
     "StoreError",
+    "StoreFullError",
+    "StoreReadOnlyError",
     "StoreUnavailableError",
     "StreamStateError",
     "SubWorkflowTimeoutError",
