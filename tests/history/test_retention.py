@@ -139,6 +139,7 @@ def test_a_repeated_call_is_answered_after_pruning(store, clock):
         session = workflow.session("r")
         for number in range(3):
             await session.run(Claim(f"c-{number}", 1), idempotency_key=f"k-{number}")
+        await session.edit({"rate": 7}, reason="why")
         await session.run(SMALL)
         await session.edit({"rate": 5}, reason="why")
         base = session.checkpoint.checkpoint_id
@@ -155,13 +156,13 @@ def test_a_repeated_call_is_answered_after_pruning(store, clock):
         3: ("recorded result",),
         7: ("recorded result",),
         11: ("recorded result",),
-        16: ("start of the newest turn",),
-        18: ("head", "last"),
+        17: ("start of the newest turn",),
+        19: ("head", "last"),
     }
     assert [(result.replayed, result.outputs) for result in again] == [
         (True, [f"c-{n} within 1000: paid at 100%"]) for n in range(3)
     ]
-    assert (failed.turn, failed.checkpoint.header.seq) == (5, 20)
+    assert (failed.turn, failed.checkpoint.header.seq) == (5, 21)
 
 
 def test_ended_runs_go_and_all_others_stay(store, clock):

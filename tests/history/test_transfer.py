@@ -293,7 +293,8 @@ HOSTILE = {
     "a number that no store keeps": commit(seq=2**63),
     "a negative number": commit(seq=-1),
     "a base that is not there": commit(previous_checkpoint_id="y"),
-    "a number of events": commit(events=-1),
+    "a run id that is none": commit(run_id="../x"),
+    "a run id that is too long": commit(run_id="x" * 300),
     "a record that was not counted": msgspec.structs.replace(commit(), puts=(Put("k", b"v"),)),
 }
 

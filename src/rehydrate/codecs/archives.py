@@ -13,7 +13,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from rehydrate.errors import CheckpointCorruptError, CheckpointFormatError
+from rehydrate.errors import CheckpointCorruptError, CheckpointFormatError, IdError
+from rehydrate.ids import check_id
 from rehydrate.model.checkpoint import Archive
 
 from .bounds import check_bounds
@@ -77,6 +78,10 @@ def decode_body(lead: ExportLead, body: bytes) -> Archive:
         raise CheckpointCorruptError(_WHAT, str(error)) from error
     if not archive.commits:
         raise CheckpointCorruptError(_WHAT, "it holds no checkpoint")
+    try:
+        check_id(archive.commits[-1].header.run_id, "run id")
+    except IdError as error:
+        raise CheckpointCorruptError(_WHAT, error.text().removesuffix(".")) from None
     if any(number not in _NUMBERS for number in _numbers(archive)):
         raise CheckpointCorruptError(_WHAT, "a number in it is out of range")
     return archive

@@ -12,7 +12,7 @@ from typing import Final, NoReturn, TypedDict, cast
 
 from rehydrate.engine import reading
 from rehydrate.engine.editing import edited
-from rehydrate.engine.run import Delta, birth_of
+from rehydrate.engine.run import Delta, Run, birth_of
 from rehydrate.errors import CommitConflictError, IdError, NotStorableError, RunExistsError, WrongCallError
 from rehydrate.graph.definition import LIST_REDUCERS, Reducer
 from rehydrate.ids import check_key, slot
@@ -26,6 +26,7 @@ from .finding import Finder, Found, check_owner
 from .migrating import fitting
 from .opening import Opened, copied
 from .program import Program
+from .state_view import committed_parts
 from .turn import CLAIM_TRIES, ledger_and_saver
 
 #: Characters of a reason; it stands in the checkpoint's header, which lists of checkpoints read.
@@ -171,8 +172,20 @@ def _writes(program: Program, checkpoint: WorkflowCheckpoint, change: Edit) -> l
         where = f"state of {path or 'the root'}"
         _refuse(f"no key {missing[0]!r} in the {where}", "keys", sorted(run.table(path, "state")))
     reducers = reading.graph_at(program.graph, path).reducers
-    writes = [SetState(key, _sealed(program, reducers.get(key), key, value)) for key, value in change.state.items()]
+    writes: list[SetState] = []
+    for key, value in change.state.items():
+        sealed = _sealed(program, reducers.get(key), key, value)
+        if not (isinstance(sealed, Items) and _has(run, path, key, sealed)):
+            writes.append(SetState(key, sealed))
     return writes + [SetState(key, None) for key in change.delete]
+
+
+def _has(run: Run, path: str, key: str, items: Items) -> bool:
+    """Tell whether a list in state has these very elements: then it keeps the parts that it has."""
+    if run.get(path, "state", key) is None:
+        return False
+    parts = committed_parts(run, path, key)
+    return sum(part.count for part in parts) == items.count and b"".join(part.data for part in parts) == items.data
 
 
 def _sealed(program: Program, reducer: Reducer | None, key: str, value: object) -> Sealed | Items:

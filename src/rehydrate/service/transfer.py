@@ -15,7 +15,6 @@ from typing import BinaryIO, TypeAlias, cast
 
 from rehydrate.codecs.archives import EXPORT_HEADER, decode_body, decode_lead, encode_archive
 from rehydrate.errors import (
-    CheckpointCorruptError,
     CommitConflictError,
     ExportFileError,
     ImportConflictError,
@@ -74,8 +73,6 @@ async def import_run(storage: CheckpointStorage, place: ExportPlace) -> Exported
     run_id = archive.commits[-1].header.run_id
     try:
         await storage.adopt(archive)
-    except WrongCallError as error:  # an id or name in it that no store gives out
-        raise CheckpointCorruptError(f"the exported run {run_id!r}", error.text().removesuffix(".")) from error
     except CommitConflictError as error:
         head = await storage.head(run_id)
         if head is None:
