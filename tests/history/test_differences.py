@@ -229,7 +229,7 @@ def test_only_checkpoints_are_compared():
         diff_checkpoints("a", "b")
 
 
-@pytest.mark.parametrize("seed", [4, 13, 22])
+@pytest.mark.parametrize("seed", [4, 22])
 def test_checkpoints_of_random_runs_can_be_compared(seed):
     """Whatever stands in a checkpoint can be told: each neighbour pair differs, and back again in mirror image."""
 

@@ -340,7 +340,7 @@ def same_values(workflow: Workflow, checkpoint: WorkflowCheckpoint) -> list[tupl
     return found
 
 
-@pytest.mark.parametrize("seed", [1, 2, 4, 19])
+@pytest.mark.parametrize("seed", [1, 4, 17, 19])
 def test_an_edit_to_the_same_values_changes_nothing_of_what_follows(seed):
     """Random graphs, at every checkpoint: the state of all scopes is set to what it is; the run goes on the same."""
 

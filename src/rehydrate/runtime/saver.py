@@ -164,6 +164,7 @@ class Ledger:
             changed=len(changes.paths),
             scopes=tuple(sorted(changes.paths)[:SCOPES_NAMED]),
             reason=self.reason,
+            keyed=isinstance(turn, TurnRecord) and turn.key is not None,
         )
 
 

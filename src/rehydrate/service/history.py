@@ -32,7 +32,8 @@ class HistoryEntry:
     """What is known of a checkpoint without reading its records, and the names that it has.
 
     `number` orders a run's checkpoints. `size` counts the bytes of the records that it wrote, `changed` the scopes in
-    which it wrote any, of which `scopes` names the first. `created` is in seconds since the epoch.
+    which it wrote any, of which `scopes` names the first. `created` is in seconds since the epoch. `keyed` tells that
+    its turn has an idempotency key.
     """
 
     run_id: str
@@ -42,6 +43,7 @@ class HistoryEntry:
     status: Status
     cause: Cause
     reason: str
+    keyed: bool
     turn: int
     superstep: int
     created: float
@@ -72,6 +74,7 @@ def entry_of(header: Header, tags: tuple[str, ...] = ()) -> HistoryEntry:
         status=header.status,
         cause=header.cause,
         reason=header.reason,
+        keyed=header.keyed,
         turn=header.turn,
         superstep=header.superstep,
         created=header.created,

@@ -13,14 +13,14 @@ from typing import Final, cast
 
 from rehydrate.codecs.records import decode_record
 from rehydrate.errors import RunBusyError, RunNotFoundError, WorkflowCheckpointException, WrongCallError
-from rehydrate.model.checkpoint import At, Header, key_text
+from rehydrate.model.checkpoint import Header, key_text
 from rehydrate.model.records import TurnRecord
 from rehydrate.ports import CheckpointStorage
 from rehydrate.ports.clock import wall_time
 from rehydrate.runtime.call import with_article
 
 from .arguments import check_store
-from .retention import Retention, Why, turn_ends
+from .retention import Retention, Why, recorded_results
 
 _PAGE: Final = 100
 _TURN: Final = key_text("", "turn", "")
@@ -238,9 +238,8 @@ class _Pruner:
             kept.setdefault(by_id[checkpoint_id], []).append("named")
         for checkpoint_id in set(await self._bases(run_id)) & by_id.keys():
             kept.setdefault(by_id[checkpoint_id], []).append("start of the newest turn")
-        for end in turn_ends(headers):
-            if end.seq not in kept and await self._is_result(end):
-                kept[end.seq] = ["recorded result"]
+        for number in recorded_results(headers):
+            kept.setdefault(number, []).append("recorded result")
         return kept
 
     async def _bases(self, run_id: str) -> list[str]:
@@ -251,14 +250,3 @@ class _Pruner:
             return []
         resumed = turn.resumed[0] if turn.resumed is not None else None
         return [base for base in (turn.base, resumed) if base is not None]
-
-    async def _is_result(self, end: Header) -> bool:
-        """Tell whether a call that is repeated with its idempotency key is given this checkpoint."""
-        stored = await self.storage.load(At(end.run_id, end.seq))
-        if stored is None:
-            return False
-        turn = decode_record("turn", stored.records[_TURN]) if _TURN in stored.records else None
-        if not isinstance(turn, TurnRecord) or turn.key is None:
-            return False
-        row = await self.storage.find_turn(end.workflow, turn.key)
-        return row is not None and row.checkpoint_id == end.checkpoint_id

@@ -86,10 +86,13 @@ def _checked_statuses(given: object) -> frozenset[Status]:
     return found
 
 
-def turn_ends(headers: Sequence[Header]) -> list[Header]:
-    """Return the checkpoint in which each turn ended, newest first; an edit after it is none of its turn's."""
-    found: dict[int, Header] = {}
+def recorded_results(headers: Sequence[Header]) -> list[int]:
+    """Return the numbers of the checkpoints that a call gets which is repeated with its idempotency key.
+
+    Of each turn with a key that is the one in which it ended; an edit after it is none of its turn's. Newest first.
+    """
+    found: dict[int, int] = {}
     for header in headers:
-        if header.status is not Status.RUNNING and header.cause is not Cause.EDIT:
-            found.setdefault(header.turn, header)
+        if header.keyed and header.status is not Status.RUNNING and header.cause is not Cause.EDIT:
+            found.setdefault(header.turn, header.seq)
     return list(found.values())
