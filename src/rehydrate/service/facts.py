@@ -14,6 +14,7 @@ from rehydrate.codecs.format import array_header
 from rehydrate.engine.reading import outputs, scopes
 from rehydrate.engine.receipts import receipts
 from rehydrate.engine.run import Run
+from rehydrate.engine.splicing import grows, sealed_value
 from rehydrate.ids import slot
 from rehydrate.model.effects import Ask, Effect, Output, Respond, Send, SetState, UpdateState
 from rehydrate.model.plain import Plain
@@ -133,8 +134,8 @@ def _listed(payload: Listed) -> Plain:
 
 
 def _state(run: Run, path: str, key: str, record: StateRecord) -> Fact:
-    if record.value is not None:
-        return _value(record.value)
+    if not grows(record):
+        return _value(sealed_value(run, path, key, record))
     elements = b"".join(part.data for part in committed_parts(run, path, key))
     count = record.count
     return ListFact((elements, count), lambda: elements_shown(elements, count), len(elements), "list", elements, count)
