@@ -67,6 +67,8 @@ class _Kept(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unkno
     changed: int
     scopes: tuple[str, ...]
     reason: str
+    sealed: bytes
+    keyed: bool
     first: int
     end: int
 
@@ -114,6 +116,8 @@ def seal_written(written: Written, before: str | None) -> bytes:
         header.changed,
         header.scopes,
         header.reason,
+        header.sealed,
+        header.keyed,
         written.first,
         written.end,
     )
@@ -163,6 +167,8 @@ def open_written(data: object, names: Names, what: str, *, is_forgotten: bool = 
         changed=kept.changed,
         scopes=kept.scopes,
         reason=kept.reason,
+        sealed=kept.sealed,
+        keyed=kept.keyed,
     )
     return Written(header, kept.first, kept.end)
 
