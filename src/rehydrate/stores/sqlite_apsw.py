@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import apsw
 
-from .sqlite_driver import BUSY_SECONDS, CACHED_STATEMENTS, Value
+from .sqlite_driver import BUSY_SECONDS, CACHED_STATEMENTS, Row, Value
 
 _T = TypeVar("_T")
+#: The types of `apsw` name a kind of buffer that not every version of Python has, so they are not known in all.
+_Untyped: TypeAlias = Any
 _CONSTRAINT: Final = 19
 _NOT_A_DATABASE: Final = 26
 _CORRUPT: Final = 11
@@ -23,20 +25,20 @@ _CORRUPT: Final = 11
 class ApswCursor:
     """What a statement gave."""
 
-    def __init__(self, rows: Any, lastrowid: int | None = None, rowcount: int = -1) -> None:
+    def __init__(self, rows: _Untyped, lastrowid: int | None = None, rowcount: int = -1) -> None:
         self._rows = rows
         self.lastrowid = lastrowid
         self.rowcount = rowcount
 
-    def fetchone(self) -> Any:
+    def fetchone(self) -> Row:
         """Return the next row, or `None`."""
         return _told(self._rows.fetchone)
 
-    def fetchall(self) -> list[Any]:
+    def fetchall(self) -> list[Row]:
         """Return the rows that are left."""
         return _told(self._rows.fetchall)
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Row]:
         while (row := self.fetchone()) is not None:
             yield row
 
@@ -46,8 +48,9 @@ class ApswConnection:
 
     def __init__(self, uri: str) -> None:
         flags = apsw.SQLITE_OPEN_URI | apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
-        # Its types name a kind of buffer that is not in every version of Python, so they are not known in all.
-        self._connection: Any = _told(lambda: apsw.Connection(uri, flags=flags, statementcachesize=CACHED_STATEMENTS))
+        self._connection: _Untyped = _told(
+            lambda: apsw.Connection(uri, flags=flags, statementcachesize=CACHED_STATEMENTS)
+        )
         self._connection.set_busy_timeout(int(BUSY_SECONDS * 1000))
 
     @property

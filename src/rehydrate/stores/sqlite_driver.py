@@ -16,6 +16,8 @@ from rehydrate.errors import WrongCallError
 
 #: What SQLite can hold in a column.
 Value: TypeAlias = str | int | float | bytes | memoryview | None
+#: A row, whose columns hold anything until they were checked.
+Row: TypeAlias = Any
 Driver: TypeAlias = Literal["sqlite3", "apsw"]
 Mode: TypeAlias = Literal["rw", "rwc"]
 DRIVERS: Final = ("sqlite3", "apsw")
@@ -25,7 +27,7 @@ CACHED_STATEMENTS: Final = 64
 
 
 class Cursor(Protocol):
-    """What a statement gave. A row is a tuple of what stands in its columns, which the reader must check."""
+    """What a statement gave."""
 
     @property
     def lastrowid(self) -> int | None:
@@ -37,15 +39,15 @@ class Cursor(Protocol):
         """How many rows were changed."""
         ...
 
-    def fetchone(self) -> Any:
+    def fetchone(self) -> Row:
         """Return the next row, or `None`."""
         ...
 
-    def fetchall(self) -> list[Any]:
+    def fetchall(self) -> list[Row]:
         """Return the rows that are left."""
         ...
 
-    def __iter__(self) -> Iterator[Any]: ...
+    def __iter__(self) -> Iterator[Row]: ...
 
 
 class Connection(Protocol):
