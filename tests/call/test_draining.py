@@ -239,6 +239,40 @@ def test_what_waits_for_a_slot_never_starts(store):
     assert (outputs, ran) == (["left a", "right a"], ["left", "right"])
 
 
+def test_a_drain_waits_for_nothing_at_any_turn_of_the_loop(store):
+    """Also an invocation that was to start just now, and has not taken its first step, is not waited for."""
+
+    async def drained_after(turns):
+        ran = []
+
+        def link(name):
+            @executor(id=name)
+            async def work(text: str) -> str:
+                ran.append(name)
+                return text
+
+            return work
+
+        workflow = WorkflowBuilder("chain", first := link("a"), checkpoint_storage=store).add_chain(
+            [first, *map(link, "bcdef")]
+        )
+        call = asyncio.create_task(workflow.build().run("x", run_id=f"run {turns}"))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        summary = await drain(10)
+        await asyncio.wait([call])
+        claim_turns_again()
+        assert isinstance(call.exception(), RunDrainedError if summary.runs else DrainingError)
+        assert len(ran) < 6
+        return [run.ended for run in summary.runs]
+
+    async def scenario():
+        ends = [await drained_after(turns) for turns in range(12)]
+        return sorted({end for runs in ends for end in runs}), asyncio.get_running_loop().time()
+
+    assert run_virtually(scenario()) == (["handed on"], 0.0)
+
+
 def test_weaker_durability_is_saved_when_the_turn_is_handed_on(store):
     """`durability="turn"` saves pauses and ends; a drain is a pause."""
 

@@ -27,7 +27,7 @@ from tests.differential.facts import (
     request_names,
     tail_differences,
 )
-from tests.differential.nodes import Weather
+from tests.differential.nodes import Journal, Weather
 from tests.differential.plans import FamilyPlan
 from tests.differential.script import MOST_CALLS, STOPPED, Step, first_step, is_stormy, next_step
 
@@ -36,7 +36,7 @@ from tests.differential.script import MOST_CALLS, STOPPED, Step, first_step, is_
 class Calls:
     """Calls of one family's workflow on one store (or none); `chance` decides only how long handlers take.
 
-    `keyed`: every call that brings something has an idempotency key.
+    `keyed`: every call that brings something has an idempotency key. `slow`, `stubborn`, `journal`: see `Weather`.
     """
 
     family: FamilyPlan
@@ -45,18 +45,27 @@ class Calls:
     chance: int = 0
     keyed: bool = False
     durability: str = "superstep"
+    slow: bool = False
+    stubborn: bool = False
+    journal: Journal | None = None
 
     def weather(self, number: int) -> dict[str, object]:
         """The resources of a call."""
-        return {"weather": Weather(self.chance * 1000 + number, stormy=is_stormy(self.family, number))}
+        chance, stormy = self.chance * 1000 + number, is_stormy(self.family, number)
+        kinds = {"slow": self.slow, "stubborn": self.stubborn}
+        return {"weather": Weather(chance, stormy=stormy, **kinds, journal=self.journal)}
 
-    async def call(self, number: int, step: Step, **options: object) -> WorkflowRunResult:
-        """Make one call of the script; a run that fails gives its result too."""
+    def options(self, number: int, step: Step, **options: object) -> dict[str, object]:
+        """The arguments of a call."""
         given = {**step.options, **options, "resources": self.weather(number), "checkpoint_storage": self.store}
         given["durability"] = self.durability
         if self.keyed and (step.message is not None or "responses" in given):
             given["idempotency_key"] = f"call {number}"
-        return await ended(self.workflow.run(step.message, **given))
+        return given
+
+    async def call(self, number: int, step: Step, **options: object) -> WorkflowRunResult:
+        """Make one call of the script; a run that fails gives its result too."""
+        return await ended(self.workflow.run(step.message, **self.options(number, step, **options)))
 
     def reference(self, result: WorkflowRunResult) -> str | WorkflowCheckpoint:
         """How the next call names the checkpoint that it goes on from."""

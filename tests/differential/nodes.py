@@ -13,6 +13,7 @@ from typing import Never
 
 from rehydrate import Executor, FunctionExecutor, Retry, WorkflowContext, executor, handler, response_handler
 from tests.differential.messages import Item, Question, mix
+from tests.differential.moments import pause
 from tests.differential.plans import RENAMED, NodePlan
 
 
@@ -24,17 +25,48 @@ class FlakyError(RuntimeError):
     """An attempt failed; one of the next will not."""
 
 
-class Weather:
-    """A live object of one call: how long handlers take, and whether some of them fail."""
+class Journal:
+    """What invocations have come to over a run: effect keys of those that finished, and of those stopped before."""
 
-    def __init__(self, chance: int, *, stormy: bool = False) -> None:
+    def __init__(self) -> None:
+        self.finished: list[str] = []
+        self.stopped: list[str] = []
+
+
+class Weather:
+    """A live object of one call: how long handlers take, and whether some of them fail.
+
+    `slow`: in virtual time some take seconds. `stubborn`: they do not heed a cancellation, and do something else then.
+    """
+
+    def __init__(
+        self,
+        chance: int,
+        *,
+        stormy: bool = False,
+        slow: bool = False,
+        stubborn: bool = False,
+        journal: Journal | None = None,
+    ) -> None:
         self._random = Random(chance)
         self.stormy = stormy
+        self.slow = slow
+        self.stubborn = stubborn
+        self.journal = journal or Journal()
 
-    async def pass_by(self) -> None:
-        """Let others run for a while."""
-        for _ in range(self._random.choice((0, 0, 1, 2, 5, 9))):
-            await asyncio.sleep(0)
+    async def pass_by(self, name: str) -> bool:
+        """Let others run for a while; tell whether a cancellation was not heeded."""
+        try:
+            for _ in range(self._random.choice((0, 0, 1, 2, 5, 9))):
+                await asyncio.sleep(0)
+            if self.slow:
+                await pause(self._random.choice((0.0, 0.0, 0.0, 0.01, 1.0, 3.0)))
+        except asyncio.CancelledError:
+            self.journal.stopped.append(name)
+            if not self.stubborn:
+                raise
+            return True
+        return False
 
 
 def fold(current: int | None, contribution: int) -> int:
@@ -86,7 +118,7 @@ class Behaviour:
         """Read, write, ask, send and yield; a function node gets back what it is to return."""
         plan = self.plan
         weather: Weather = ctx.resources["weather"]
-        await weather.pass_by()
+        stopped = await weather.pass_by(ctx.effect_key)
         mark = mix(plan.id, [item.mark for item in given], seen, ctx.run_args)
         if plan.fails and weather.stormy and mark % plan.fails == 0:
             raise StormError(f"{plan.id} at {mark}")
@@ -95,7 +127,8 @@ class Behaviour:
             raise FlakyError(f"{plan.id} at {mark}")
         for what, key in plan.state:
             mark = mix(mark, touch_state(ctx, what, key, mark))
-        await weather.pass_by()
+        if await weather.pass_by(ctx.effect_key) or stopped:
+            return self._give(ctx, mix(mark, "stopped"), sum(item.fuel for item in given))  # must leave no trace
         if ctx.attempt <= flaky:  # what it has done until here leaves no trace
             raise FlakyError(f"{plan.id} at {mark}")
         fuel = sum(item.fuel for item in given) - 1
@@ -105,7 +138,10 @@ class Behaviour:
                 item = Item(mix(mark, "asked", number), fuel // (asked + 1), (number,))
                 ctx.request_info(Question(plan.id, number, item), response_type=int)
             fuel //= asked + 1
-        return self._give(ctx, mark, fuel)
+        returned = self._give(ctx, mark, fuel)
+        if not plan.threaded:  # a thread may be done before anybody has heard of it
+            weather.journal.finished.append(ctx.effect_key)
+        return returned
 
     def _plan(self, ctx: WorkflowContext[list[Item], Item], mark: int, fuel: int, length: int) -> None:
         """Send one list; one without fuel has no items, so that its end hears of it."""

@@ -1,4 +1,5 @@
-"""A process of its own: takes up checkpoints from a job file and prints the differences as JSON."""
+"""A process of its own: takes up what stands in a job file, checkpoints or stopped runs, and prints the differences as
+JSON."""
 
 import asyncio
 import logging
@@ -7,13 +8,13 @@ from pathlib import Path
 
 import msgspec
 
-from tests.differential.spawning import Job, differences
+from tests.differential.spawning import Task, differences
 
 
 def main() -> None:
     logging.disable(logging.WARNING)
-    jobs = msgspec.msgpack.decode(Path(sys.argv[1]).read_bytes(), type=list[Job])
-    wrong = [text for job in jobs for text in asyncio.run(differences(job))]
+    tasks = msgspec.msgpack.decode(Path(sys.argv[1]).read_bytes(), type=list[Task])
+    wrong = [text for task in tasks for text in asyncio.run(differences(task))]
     sys.stdout.write(msgspec.json.encode(wrong).decode())
 
 

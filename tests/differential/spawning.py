@@ -1,4 +1,4 @@
-"""Jobs for a process that shares nothing with the writer of a run: checkpoints to take up, and what must follow.
+"""Tasks for a process that shares nothing with the writer of a run: what to take up, and what must follow.
 
 The process gets a file and gives back the differences that it saw; see `restorer`.
 """
@@ -17,12 +17,13 @@ from rehydrate import CheckpointStorage, InMemoryCheckpointStorage, SqliteCheckp
 from tests.differential.facts import RunFacts
 from tests.differential.harness import Calls, Replay, calls_of, reference_run, stored_checkpoints
 from tests.differential.plans import FamilyPlan
+from tests.differential.stopping import Handover, gone_on
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN_ID = "reference"
 
 
-class Job(msgspec.Struct):
+class Job(msgspec.Struct, tag=True):
     """One family: its reference, and where its checkpoints are: a SQLite file, or their bytes.
 
     `numbers` are the checkpoints to take up (all, where empty); `further` limits the calls that follow the first, but
@@ -52,8 +53,17 @@ async def _write_job(family: FamilyPlan, database: Path | None) -> Job:
     return Job(family, facts, str(database or ""), exported)
 
 
-async def differences(job: Job) -> list[str]:
-    """Take up the checkpoints of a job and name everything that differs from the reference."""
+#: The checkpoints of an uninterrupted run, or a run that was stopped.
+Task = Job | Handover
+
+
+async def differences(task: Task) -> list[str]:
+    """Do a task and name everything that differs from the reference."""
+    return await _replayed(task) if isinstance(task, Job) else await gone_on(task)
+
+
+async def _replayed(job: Job) -> list[str]:
+    """Take up the checkpoints of a job."""
     wrong: list[str] = []
     store: CheckpointStorage = SqliteCheckpointStorage(job.database) if job.database else InMemoryCheckpointStorage()
     if job.database:
@@ -77,9 +87,9 @@ async def differences(job: Job) -> list[str]:
     return wrong
 
 
-def spawn(jobs: Sequence[Job], file: Path) -> list[str]:
-    """Let a new process do the jobs; return the differences that it saw."""
-    file.write_bytes(msgspec.msgpack.encode(list(jobs)))
+def spawn(tasks: Sequence[Task], file: Path) -> list[str]:
+    """Let a new process do the tasks; return the differences that it saw."""
+    file.write_bytes(msgspec.msgpack.encode(list(tasks)))
     command = [sys.executable, "-m", "tests.differential.restorer", str(file)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode != 0:

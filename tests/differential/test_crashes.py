@@ -1,31 +1,33 @@
 """A process that ends at any commit: the same call again finishes the turn as if nothing had happened."""
 
 import asyncio
+from pathlib import Path
+from typing import Literal
 
 import pytest
 
-from rehydrate import InMemoryCheckpointStorage, WorkflowRunResult
+from rehydrate import InMemoryCheckpointStorage, SqliteCheckpointStorage, Workflow, WorkflowRunResult
 from rehydrate.errors import SaveFailedError, StaleCheckpointError
 from rehydrate.model.checkpoint import Commit
 from tests.differential.drawing import draw
-from tests.differential.facts import RunFacts, call_facts, differences
-from tests.differential.harness import Calls, calls_of, reference_run
+from tests.differential.facts import RunFacts, call_facts, differences, request_names
+from tests.differential.harness import Calls, calls_of
+from tests.differential.keeping import Names, wrong_in_store
 from tests.differential.plans import FamilyPlan
 from tests.differential.script import STOPPED, Step, first_step, next_step
+from tests.differential.stopping import uninterrupted
 
 RUN_ID = "crashing"
 
 
-class CrashingStorage(InMemoryCheckpointStorage):
+class Crashing:
     """A store that fails once, at the n-th commit: before it has written anything, or after, when nobody learns of it.
 
     A commit that ends a failed or limited turn passes: whether the caller knows of it makes a difference by design.
     """
 
-    def __init__(self, crash_at: int, *, written: bool) -> None:
-        super().__init__()
-        self.left = crash_at
-        self.written = written
+    left = 0
+    written = False
 
     async def commit(self, commit: Commit) -> None:
         self.left -= commit.header.status not in STOPPED
@@ -38,6 +40,17 @@ class CrashingStorage(InMemoryCheckpointStorage):
         raise OSError("the power went")
 
 
+class CrashingMemory(Crashing, InMemoryCheckpointStorage):
+    """In memory."""
+
+
+class CrashingSqlite(Crashing, SqliteCheckpointStorage):
+    """In a file."""
+
+
+StoreKind = Literal["memory", "sqlite"]
+
+
 async def again(calls: Calls, number: int, step: Step, options: dict[str, object]) -> WorkflowRunResult:
     """Make the broken call again; a continuation that had ended well without a word has its result in the head."""
     try:
@@ -47,11 +60,13 @@ async def again(calls: Calls, number: int, step: Step, options: dict[str, object
         return await calls.call(number, step, run_id=RUN_ID, checkpoint="latest")
 
 
-async def wrong_after_crash(family: FamilyPlan, reference: RunFacts, crash_at: int, *, written: bool) -> list[str]:
-    """Run the script over a store that crashes, making the call that it broke again; follow for two more calls."""
-    calls = Calls(family, calls_of(family, None, 0).workflow, CrashingStorage(crash_at, written=written), 6, keyed=True)
+async def wrong_after_crash(calls: Calls, reference: RunFacts) -> list[str]:
+    """Run the script over a store that crashes, making the call that it broke again; follow for two more calls, and
+    compare the events that the store has kept."""
+    family = calls.family
     step: Step | None = first_step(family)
     options: dict[str, object] = {"run_id": RUN_ID}
+    names: list[Names] = []
     crashed = number = 0
     while step is not None and number < len(reference.calls) and crashed < 3:
         try:
@@ -62,33 +77,54 @@ async def wrong_after_crash(family: FamilyPlan, reference: RunFacts, crash_at: i
         crashed += crashed > 0
         wrong = differences(reference.calls[number], call_facts(result, ()))
         if wrong:
-            return [f"seed {family.seed}, commit {crash_at}, call {number}: {text}" for text in wrong]
+            return [f"call {number}: {text}" for text in wrong]
+        names.append(request_names(result.checkpoint.records))
         options = {"checkpoint": result.checkpoint_id}
         number += 1
         step = next_step(family, number, result.status, result.pending_requests)
-    return []
+    assert calls.store is not None
+    return await wrong_in_store(calls.workflow, calls.store, RUN_ID, reference.calls[:number], names)
 
 
-async def wrong_after_crashes(family: FamilyPlan, every: int) -> list[str]:
+async def wrong_after_crash_at(
+    crash_at: int, family: FamilyPlan, workflow: Workflow, reference: RunFacts, file: Path | None, *, written: bool
+) -> list[str]:
+    """Crash a run at one commit, in memory or in a file."""
+    store = CrashingMemory(keep_events=True) if file is None else CrashingSqlite(file, keep_events=True)
+    store.left, store.written = crash_at, written
+    wrong = await wrong_after_crash(Calls(family, workflow, store, 6, keyed=True), reference)
+    await store.close()
+    return [f"seed {family.seed}, commit {crash_at}, written: {written}: {text}" for text in wrong]
+
+
+async def wrong_after_crashes(family: FamilyPlan, every: int, folder: Path | None) -> list[str]:
     """Crash at every n-th commit, beginning with the first, and at the others in turn for other seeds."""
-    store = InMemoryCheckpointStorage()
-    reference = await reference_run(Calls(family, calls_of(family, None, 0).workflow, store, 1, keyed=True), RUN_ID)
+    reference = (await uninterrupted(family, keyed=True)).facts
+    workflow = calls_of(family, None, 0).workflow
     wrong: list[str] = []
     for crash_at in range(1 + family.seed % every, reference.ends[-1] + 2, every):
-        wrong += await wrong_after_crash(family, reference, crash_at, written=False)
-        wrong += await wrong_after_crash(family, reference, crash_at, written=True)
+        for written in (False, True):
+            file = folder / f"{crash_at} {written}.db" if folder is not None else None
+            wrong += await wrong_after_crash_at(crash_at, family, workflow, reference, file, written=written)
     return wrong
 
 
 #: 63 is so large that it alone takes as long as all the others; the long form has its like.
-@pytest.mark.parametrize("seed", [60, 61, 62, 64, 65, 66])
-def test_the_same_call_again_after_a_crash_gives_what_the_uninterrupted_run_gave(seed: int) -> None:
-    """Wherever the store fails, before or after writing, nothing is lost and nothing is applied twice."""
-    assert asyncio.run(wrong_after_crashes(draw(seed), every=4)) == []
+@pytest.mark.parametrize(
+    ("store", "seed", "every"), [*(("memory", seed, 4) for seed in (60, 61, 62, 64, 65, 66)), ("sqlite", 61, 12)]
+)
+def test_the_same_call_again_after_a_crash_gives_what_the_uninterrupted_run_gave(
+    store: StoreKind, seed: int, every: int, tmp_path: Path
+) -> None:
+    """Wherever the store fails, before or after writing, nothing is lost, nothing is applied twice, and each event is
+    kept once."""
+    assert asyncio.run(wrong_after_crashes(draw(seed), every, tmp_path if store == "sqlite" else None)) == []
 
 
 @pytest.mark.proof
+@pytest.mark.parametrize("store", ["memory", "sqlite"])
 @pytest.mark.parametrize("seed", range(2000, 2100))
-def test_the_same_call_again_after_a_crash_at_any_commit(seed: int) -> None:
+def test_the_same_call_again_after_a_crash_at_any_commit(seed: int, store: StoreKind, tmp_path: Path) -> None:
     """The long form of the same."""
-    assert asyncio.run(wrong_after_crashes(draw(seed), every=1)) == []
+    every, folder = (1, None) if store == "memory" else (7, tmp_path)
+    assert asyncio.run(wrong_after_crashes(draw(seed), every, folder)) == []

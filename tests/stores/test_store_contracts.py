@@ -31,6 +31,14 @@ class TestSqliteStore(LocalStoreContract):
         return partial(SqliteCheckpointStorage, tmp_path / "runs.db")
 
 
+class TestSqliteStoreOnApsw(LocalStoreContract):
+    """The contract over the SQLite store with the driver that brings a SQLite of its own."""
+
+    @pytest.fixture
+    def make_store(self, tmp_path: Path) -> MakeStore:
+        return partial(SqliteCheckpointStorage, tmp_path / "runs.db", driver="apsw")
+
+
 @pytest.mark.parametrize("check", EVENT_CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
 def test_a_store_that_is_told_to_keeps_events(tmp_path: Path, kind: str, check) -> None:

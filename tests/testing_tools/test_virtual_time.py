@@ -83,6 +83,33 @@ def test_time_stands_still_while_a_thread_is_at_work(kind):
     assert told == ["thread", "timer"]
 
 
+def test_time_stands_still_while_an_attempt_waits_for_the_thread_of_the_one_before():
+    """A run that goes on after a cancellation waits for the thread that was left behind; no time passes meanwhile."""
+    entered, freed = threading.Event(), threading.Event()
+    store = InMemoryCheckpointStorage()
+
+    @executor(id="plain")
+    def plain(text: str) -> str:
+        if not entered.is_set():
+            entered.set()
+            freed.wait(30)
+        return text
+
+    async def scenario():
+        workflow = WorkflowBuilder("plain", plain, checkpoint_storage=store).build()
+        call = asyncio.create_task(workflow.run("a", run_id="run"))
+        await asyncio.to_thread(entered.wait, 10)
+        call.cancel()
+        await asyncio.wait([call])
+        timer = asyncio.get_running_loop().call_later(YEAR, freed.set)
+        threading.Timer(0.2, freed.set).start()  # real time, in which a loop that did not wait would come to its timer
+        result = await workflow.run(checkpoint="latest", run_id="run")
+        timer.cancel()
+        return result.outputs, now()
+
+    assert run_virtually(scenario()) == (["a"], 0.0)
+
+
 @executor(id="slow")
 async def slow(seconds: float) -> float:
     await asyncio.wait([asyncio.get_running_loop().create_future()], timeout=seconds)

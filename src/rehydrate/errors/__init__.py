@@ -67,7 +67,10 @@ from .store import (
     EventsNotKeptError,
     OfferConflictError,
     SaveFailedError,
+    StoreBrokenError,
     StoreClosedError,
+    StoreFullError,
+    StoreReadOnlyError,
     StoreUnavailableError,
 )
 
@@ -127,8 +130,11 @@ __all__ = [
     "SingleOutputError",
     "StaleCheckpointError",
     "StateConflictError",
+    "StoreBrokenError",
     "StoreClosedError",
     "StoreError",
+    "StoreFullError",
+    "StoreReadOnlyError",
     "StoreUnavailableError",
     "StreamStateError",
     "SubWorkflowTimeoutError",

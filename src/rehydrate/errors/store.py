@@ -105,6 +105,27 @@ class StoreUnavailableError(StoreError):
 
 
 @dataclass(eq=False, repr=False)
+class StoreFullError(StoreUnavailableError):
+    """The disk of the store has no room; what was to be written was not, and what is there can be used."""
+
+    code: ClassVar[str] = "store-full"
+
+
+@dataclass(eq=False, repr=False)
+class StoreReadOnlyError(StoreUnavailableError):
+    """The store, or the place that it is in, cannot be written."""
+
+    code: ClassVar[str] = "store-read-only"
+
+
+@dataclass(eq=False, repr=False)
+class StoreBrokenError(StoreUnavailableError):
+    """Reading or writing failed under the store, which then stopped: what it knows may not be what is on the disk."""
+
+    code: ClassVar[str] = "store-broken"
+
+
+@dataclass(eq=False, repr=False)
 class StoreClosedError(StoreError):
     """The store was closed."""
 

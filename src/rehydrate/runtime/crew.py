@@ -128,7 +128,8 @@ class Crew:
         """Start no handler any more; `at_rest` is called whenever those that run have finished."""
         self._at_rest = at_rest
         for task, invocation in list(self._tasks.items()):
-            if invocation is None:  # it waits: for a slot, for its time, for its instance
+            if invocation is None:  # it waits: for its first step, for a slot, for its instance
+                task.add_done_callback(self._gone)
                 task.cancel()
 
     def stop(self, why: str) -> None:
@@ -221,6 +222,11 @@ class Crew:
         """Tell whether an attempt was called off before its handler had begun."""
         held = self._at_rest is not None and isinstance(error, asyncio.CancelledError)
         return held and self._tasks[task] is None
+
+    def _gone(self, task: asyncio.Task[None]) -> None:
+        """Forget a task that was called off; before its first step it runs nothing that would."""
+        self._tasks.pop(task, None)
+        self._tell_if_at_rest()
 
     def _tell_if_at_rest(self) -> None:
         if self._at_rest is not None and not self._tasks:

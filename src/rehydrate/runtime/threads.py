@@ -139,7 +139,17 @@ def some_are_out() -> bool:
 def waits_for_thread(place: Place, callback: Callback) -> bool:
     """Tell whether a thread is still out with an earlier attempt; then `callback` is called when it is back, in this
     task's event loop."""
-    return _POOLS.pool.tell_when_back(place, partial(_call_in, asyncio.get_running_loop(), callback))
+    loop = asyncio.get_running_loop()
+    back = future_of_thread(loop)  # so that a loop which does not live in real time waits for the thread too
+
+    def is_back() -> None:
+        _settle(back, None, None)
+        callback()
+
+    if _POOLS.pool.tell_when_back(place, partial(_call_in, loop, is_back)):
+        return True
+    back.cancel()
+    return False
 
 
 class ThreadCall:

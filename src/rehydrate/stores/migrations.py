@@ -14,6 +14,8 @@ from typing import Final, NamedTuple
 
 from rehydrate.errors import CheckpointCorruptError, CheckpointFormatError
 
+from .sqlite_driver import Connection
+
 _TABLE: Final = """
 CREATE TABLE IF NOT EXISTS rehydrate_migration (
     number INTEGER PRIMARY KEY,
@@ -48,16 +50,15 @@ def known_migrations() -> tuple[Migration, ...]:
     return tuple(sorted(found))
 
 
-def missing_migrations(
-    connection: sqlite3.Connection, store: str, migrations: tuple[Migration, ...]
-) -> tuple[Migration, ...]:
+def missing_migrations(connection: Connection, store: str, migrations: tuple[Migration, ...]) -> tuple[Migration, ...]:
     """Return what is still to be applied, reading only.
 
     Raises `CheckpointFormatError` for a newer database, `CheckpointCorruptError` where an applied file was another one.
     """
     if connection.execute(_IS_THERE).fetchone() is None:
         return migrations
-    applied: dict[object, object] = dict(connection.execute("SELECT number, checksum FROM rehydrate_migration"))
+    rows = connection.execute("SELECT number, checksum FROM rehydrate_migration").fetchall()
+    applied: dict[object, object] = dict(rows)
     numbers = [number for number in applied if isinstance(number, int)]
     if len(numbers) != len(applied):
         raise CheckpointCorruptError(f"store {store}", "its list of migrations has something else in it than numbers")
@@ -70,14 +71,14 @@ def missing_migrations(
     return tuple(migration for migration in migrations if migration.number not in applied)
 
 
-def migrate(connection: sqlite3.Connection, store: str, migrations: tuple[Migration, ...]) -> None:
+def migrate(connection: Connection, store: str, migrations: tuple[Migration, ...]) -> None:
     """Apply what is missing, inside the caller's transaction. Raises as `missing_migrations`."""
     connection.execute(_TABLE)
     for migration in missing_migrations(connection, store, migrations):
         _apply(connection, migration)
 
 
-def _apply(connection: sqlite3.Connection, migration: Migration) -> None:
+def _apply(connection: Connection, migration: Migration) -> None:
     for statement in _statements(migration.text):
         connection.execute(statement)
     row = (migration.number, migration.name, migration.checksum)

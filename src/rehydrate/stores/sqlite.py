@@ -45,6 +45,7 @@ from .arguments import (
 from .inspection import inspection, ref_text
 from .sqlite_archive import read_archive, write_archive
 from .sqlite_database import Database
+from .sqlite_driver import Driver, check_driver
 from .sqlite_inbox import read_offers, write_offer
 from .sqlite_reading import (
     read_checkpoint,
@@ -68,15 +69,24 @@ _T = TypeVar("_T")
 class SqliteCheckpointStorage:
     """A store in the SQLite file at `path`, made when first used; `clock` is what leases are measured on.
 
-    `keep_events`: it keeps what its runs tell, too.
+    `keep_events`: it keeps what its runs tell, too. `driver`: "apsw" brings a newer SQLite than that of most systems
+    (extra `apsw`).
 
     Beside the file stand SQLite's own `-wal` and `-shm` and the folder `<path>.owners` with lock files; so its folder
     must be writable, also to read. A store object is for the one file that it has opened: where that is moved or
     removed, every call raises `StoreUnavailableError` until it is back.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, clock: Clock | None = None, keep_events: bool = False) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        clock: Clock | None = None,
+        keep_events: bool = False,
+        driver: Driver = "sqlite3",
+    ) -> None:
         self._keeps_events = keep_events
+        self._driver: Driver = check_driver(driver)
         # One thread owns a file in a process, by whatever path it is reached.
         self._path = os.path.realpath(path_text(path))
         self._now = (clock or WallClock()).time
@@ -222,6 +232,13 @@ class SqliteCheckpointStorage:
         now = self._now
         return await self._write(lambda database: delete_run(database, run_id, now))
 
+    async def vacuum(self) -> None:
+        """Give the space of what was deleted and forgotten back to the system.
+
+        It writes the whole file anew, and whoever commits meanwhile waits; SQLite uses freed space again without it.
+        """
+        await self._joined().call(Database.vacuum, alone=True)
+
     async def close(self) -> None:
         """Free what this object holds, after the calls that are on their way; a second call does nothing."""
         self._closed = True
@@ -241,7 +258,7 @@ class SqliteCheckpointStorage:
         if self._closed:
             raise StoreClosedError(repr(self._path))
         if self._worker is None:
-            worker = acquire(self._path)
+            worker = acquire(self._path, self._driver)
             self._finalizer = weakref.finalize(self, worker.release)
             # The end of the process closes the file for all store objects at once.
             self._finalizer.atexit = False

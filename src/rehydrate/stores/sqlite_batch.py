@@ -13,7 +13,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from rehydrate.errors import RehydrateError
+from rehydrate.errors import RehydrateError, StoreBrokenError
 
 from .sqlite_database import Database
 from .sqlite_errors import spoils_connection, translate
@@ -22,13 +22,14 @@ Work: TypeAlias = Callable[[Database], object]
 
 
 class Task:
-    """One call and what came of it: a result or an error."""
+    """One call and what came of it: a result or an error. One that is `alone` opens transactions of its own."""
 
-    __slots__ = ("error", "result", "work", "writes")
+    __slots__ = ("alone", "error", "result", "work", "writes")
 
-    def __init__(self, work: Work, *, writes: bool) -> None:
+    def __init__(self, work: Work, *, writes: bool, alone: bool = False) -> None:
         self.work = work
         self.writes = writes
+        self.alone = alone
         self.result: object = None
         self.error: BaseException | None = None
 
@@ -38,7 +39,20 @@ class _HalfDoneError(Exception):
 
 
 def serve(database: Database, tasks: Sequence[Task]) -> None:
-    """Do all tasks in order; afterwards each has its result or its error."""
+    """Do all tasks in order, those that are alone after the others; afterwards each has its result or its error."""
+    alone = [task for task in tasks if task.alone]
+    if alone:
+        tasks = [task for task in tasks if not task.alone]
+    if tasks:
+        _serve_together(database, tasks)
+    for task in alone:
+        try:
+            task.result = task.work(database)
+        except BaseException as error:  # as in `_serve_together`
+            _fail(database, [task], error)
+
+
+def _serve_together(database: Database, tasks: Sequence[Task]) -> None:
     if not any(task.writes for task in tasks):
         _serve_reads(database, tasks)
         return
@@ -69,7 +83,7 @@ def _serve_reads(database: Database, tasks: Sequence[Task]) -> None:
             for task in tasks:
                 task.error = None
                 _do(database, task, apart=False)
-    except BaseException as error:  # as in `serve`
+    except BaseException as error:  # as in `_serve_together`
         _fail(database, tasks, error)
 
 
@@ -77,7 +91,7 @@ def _do(database: Database, task: Task, *, apart: bool) -> None:
     changes = database.changes
     try:
         task.result = database.apart(task.work) if task.writes and apart else task.work(database)
-    except BaseException as error:  # as in `serve`
+    except BaseException as error:  # as in `_serve_together`
         # SQLite ends a transaction by itself at some errors: then the tasks before this one are undone as well.
         if not database.in_transaction or (isinstance(error, sqlite3.Error) and spoils_connection(error)):
             raise
@@ -97,5 +111,8 @@ def _fail(database: Database, tasks: Sequence[Task], error: BaseException) -> No
 
 def _named(database: Database, error: BaseException) -> BaseException:
     if isinstance(error, (sqlite3.Error, UnicodeDecodeError)):
-        return translate(error, database.store)
+        meaning = translate(error, database.store)
+        if isinstance(meaning, StoreBrokenError):
+            database.breaks(meaning)
+        return meaning
     return copy.copy(error) if isinstance(error, RehydrateError) else error

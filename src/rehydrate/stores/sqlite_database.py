@@ -7,48 +7,59 @@ under `FileLock`, also the checkpoints at opening and closing: docs/decisions/00
 from __future__ import annotations
 
 import contextlib
+import copy
 import os
 import sqlite3
 from collections.abc import Callable, Generator, Iterable, Sequence
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
-from rehydrate.errors import RehydrateError, StoreUnavailableError
+from rehydrate.errors import RehydrateError, StoreBrokenError, StoreUnavailableError
 
 from .file_lock import FileLock
 from .migrations import known_migrations, migrate, missing_migrations
 from .owner_locks import OwnerLocks
-from .sqlite_place import check_place, check_tables, connect, identity, pin
+from .sqlite_driver import Connection, Cursor, Driver, Value, connect
+from .sqlite_place import check_place, check_tables, identity, pin
 
 _T = TypeVar("_T")
-#: What SQLite can hold in a column.
-Value: TypeAlias = str | int | float | bytes | memoryview | None
 
 
 class Database:
     """A SQLite file, opened when first used, with `path` absolute.
 
-    It is that one file for good: while another one or none stands at the path, every call is refused.
+    It is that one file for good: while another one or none stands at the path, every call is refused. So is each one
+    after an error of reading or writing.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, driver: Driver = "sqlite3") -> None:
         self.path = path
+        self.driver: Driver = driver
         self.store = repr(path)
         self._directory = Path(f"{path}.owners")
         self._lock = FileLock(self._directory, self.store)
         self.owners = OwnerLocks(self._directory, self.store)
-        self._connection: sqlite3.Connection | None = None
+        self._connection: Connection | None = None
         self._identity: tuple[int, int] | None = None
         self._pin: int | None = None
         self._next_record: int | None = None
+        self._broken: StoreBrokenError | None = None
 
-    def execute(self, statement: str, values: Sequence[Value] = ()) -> sqlite3.Cursor:
+    def execute(self, statement: str, values: Sequence[Value] = ()) -> Cursor:
         """Run one statement."""
         return self._opened().execute(statement, values)
 
     def execute_many(self, statement: str, rows: Iterable[tuple[Value, ...]]) -> int:
         """Run one statement for each row and return how many rows of the database were changed."""
         return self._opened().executemany(statement, rows).rowcount
+
+    def vacuum(self) -> None:
+        """Give what was freed back to the system. No transaction may be open; others that write wait."""
+        connection = self._current()
+        with self._lock.hold():
+            self._check_identity()
+            connection.execute("VACUUM")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     @contextlib.contextmanager
     def reading(self) -> Generator[None, None, None]:
@@ -138,12 +149,23 @@ class Database:
                 self._pin = None
 
     @property
-    def is_gone(self) -> bool:
-        """Say whether the file that was opened is not the one at the path; asked from any thread."""
-        return self._identity is not None and identity(self.path) != self._identity
+    def is_over(self) -> bool:
+        """Say whether it can never be used again: reading or writing failed, or another file stands at the path.
+
+        Asked from any thread.
+        """
+        return self._broken is not None or (self._identity is not None and identity(self.path) != self._identity)
+
+    def breaks(self, error: StoreBrokenError) -> None:
+        """Answer every later call with this error: what this process believes may not be what is on the disk.
+
+        A sync that failed must not be tried again, as the system may forget what it could not write and then say that
+        all is well. A new database on the file reads what is there.
+        """
+        self._broken = self._broken or error
 
     def let_go(self) -> None:
-        """Free what a database that is gone holds in its place, for the one that is there now."""
+        """Free what a database that is over holds in its place, for the one that comes after it."""
         connection, self._connection = self._connection, None
         if connection is not None:
             # SQLite sees that its file has moved, and neither checkpoints nor removes anything.
@@ -158,7 +180,7 @@ class Database:
             _NEVER_CLOSED.append(self._connection)
         self._connection = None
 
-    def _undo_savepoint(self, connection: sqlite3.Connection) -> None:
+    def _undo_savepoint(self, connection: Connection) -> None:
         if not connection.in_transaction:
             return
         try:
@@ -169,20 +191,22 @@ class Database:
             with contextlib.suppress(sqlite3.Error):
                 connection.execute("ROLLBACK")
 
-    def _opened(self) -> sqlite3.Connection:
+    def _opened(self) -> Connection:
+        if self._broken is not None:
+            raise copy.copy(self._broken)
         if self._connection is None:
-            check_place(self.path, self.store, self._directory)
+            check_place(self.path, self.store, self._directory, self.driver)
             with self._lock.hold():
                 self._connection = self._connect()
         return self._connection
 
-    def _current(self) -> sqlite3.Connection:
+    def _current(self) -> Connection:
         if self._identity is not None:
             self._check_identity()
         return self._opened()
 
-    def _connect(self) -> sqlite3.Connection:
-        connection = connect(self.path, "rwc" if self._identity is None else "rw")
+    def _connect(self) -> Connection:
+        connection = connect(self.path, "rwc" if self._identity is None else "rw", self.driver)
         with contextlib.ExitStack() as undo:
             undo.callback(connection.close)
             check_tables(connection, self.store)
@@ -221,4 +245,4 @@ class Database:
 
 #: Connections that a fork copied into this process, or that could not be closed under the lock: closing one, as the
 #: collector would, could move or remove what another process is using.
-_NEVER_CLOSED: list[sqlite3.Connection] = []
+_NEVER_CLOSED: list[Connection] = []

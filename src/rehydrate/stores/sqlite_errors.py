@@ -8,7 +8,14 @@ from __future__ import annotations
 import sqlite3
 from typing import Final
 
-from rehydrate.errors import CheckpointCorruptError, RehydrateError, StoreUnavailableError
+from rehydrate.errors import (
+    CheckpointCorruptError,
+    RehydrateError,
+    StoreBrokenError,
+    StoreFullError,
+    StoreReadOnlyError,
+    StoreUnavailableError,
+)
 
 #: Primary result codes of SQLite (its documentation, "Result and Error Codes") that say: not now, or not here.
 _UNAVAILABLE: Final = {
@@ -17,7 +24,7 @@ _UNAVAILABLE: Final = {
     6: "Close the other program that has the file locked, then call again.",
     7: "Free memory, then call again.",
     8: "Make the file and its folder writable.",
-    10: "Check the disk; the file system could not read or write.",
+    10: "Check the disk, then make a new store object: it reads what is really there. Nothing is written until then.",
     13: "Free space on the disk, then call again.",
     14: "Check that the folder exists and can be written.",
     18: "Split the value; SQLite cannot hold one of this size.",
@@ -25,6 +32,8 @@ _UNAVAILABLE: Final = {
     26: "Check the path. If a store was here, restore it from a backup.",
 }
 
+#: The errors of ours that are their own; the others of these are `StoreUnavailableError` itself.
+_OWN: Final = {8: StoreReadOnlyError, 10: StoreBrokenError, 13: StoreFullError}
 #: What SQLite says of a file that may never have been one of its own.
 _TRUER: Final = {"file is not a database": "the file is no SQLite database"}
 #: After these the connection is as good as before: busy, locked, full, constraint.
@@ -42,5 +51,6 @@ def translate(error: sqlite3.Error | UnicodeDecodeError, store: str) -> Rehydrat
     code = getattr(error, "sqlite_errorcode", None)
     fix = _UNAVAILABLE.get(code & 0xFF) if isinstance(code, int) else None
     if fix is not None:
-        return StoreUnavailableError(store, _TRUER.get(str(error), str(error)), fix)
+        kind = _OWN.get(code & 0xFF, StoreUnavailableError) if isinstance(code, int) else StoreUnavailableError
+        return kind(store, _TRUER.get(str(error), str(error)), fix)
     return CheckpointCorruptError(f"store {store}", str(error))

@@ -7,22 +7,19 @@ descriptor of one's own would drop the locks that SQLite holds on it in this pro
 from __future__ import annotations
 
 import os
-import sqlite3
 import stat
 from contextlib import closing
 from pathlib import Path
-from typing import Final, Literal
-from urllib.parse import quote
+from typing import Final
 
 from rehydrate.errors import StoreUnavailableError
 
-#: Seconds to wait for another program that has the file locked (a shell, a backup); our own processes queue.
-BUSY_SECONDS: Final = 30.0
+from .sqlite_driver import Connection, Driver, connect
+
 #: Bytes of the smallest database: one page of the smallest size.
 _SMALLEST: Final = 512
 #: How many tables of another program are named.
 _NAMED: Final = 3
-_CACHED_STATEMENTS: Final = 64
 _TABLES: Final = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
 
 
@@ -49,7 +46,7 @@ def pin(path: str, store: str) -> int | None:
         raise StoreUnavailableError(store, f"its file cannot be held ({error.strerror})", "Call again.") from error
 
 
-def check_place(path: str, store: str, beside: Path) -> None:
+def check_place(path: str, store: str, beside: Path, driver: Driver) -> None:
     """Raise `StoreUnavailableError` where no store can be at `path`.
 
     Where the store's folder `beside` the file is there, the file has been a store's, and opening it says the rest.
@@ -59,23 +56,11 @@ def check_place(path: str, store: str, beside: Path) -> None:
         return
     if size < _SMALLEST:  # SQLite takes such a file for an empty one and writes over it
         raise StoreUnavailableError(store, "the file is no SQLite database", "Check the path.")
-    with closing(connect(path, "rw")) as connection:
+    with closing(connect(path, "rw", driver)) as connection:
         check_tables(connection, store)
 
 
-def connect(path: str, mode: Literal["rw", "rwc"]) -> sqlite3.Connection:
-    """Open a file with SQLite; only `rwc` makes one where there is none."""
-    return sqlite3.connect(
-        f"file:{quote(os.fsencode(path))}?mode={mode}",
-        uri=True,
-        timeout=BUSY_SECONDS,
-        isolation_level=None,
-        check_same_thread=False,
-        cached_statements=_CACHED_STATEMENTS,
-    )
-
-
-def check_tables(connection: sqlite3.Connection, store: str) -> None:
+def check_tables(connection: Connection, store: str) -> None:
     """Raise `StoreUnavailableError` for a database that has tables of others and none of ours."""
     names: list[str] = sorted(row[0] for row in connection.execute(_TABLES))
     if not names or any(name.startswith("rehydrate_") for name in names):

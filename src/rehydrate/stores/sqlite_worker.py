@@ -17,11 +17,12 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Final
 
-from rehydrate.errors import RehydrateError, StoreClosedError
+from rehydrate.errors import RehydrateError, StoreClosedError, WrongCallError
 from rehydrate.ports.loops import future_of_thread
 
 from .sqlite_batch import Task, Work, serve
 from .sqlite_database import Database
+from .sqlite_driver import Driver
 
 #: Bounds of one batch: calls, and bytes of records.
 _BATCH_CALLS: Final = 1024
@@ -35,8 +36,8 @@ class Call(Task):
 
     __slots__ = ("future", "loop", "size")
 
-    def __init__(self, work: Work, *, writes: bool, size: int) -> None:
-        super().__init__(work, writes=writes)
+    def __init__(self, work: Work, *, writes: bool, size: int, alone: bool = False) -> None:
+        super().__init__(work, writes=writes, alone=alone)
         self.size = size
         self.loop = asyncio.get_running_loop()
         self.future = future_of_thread(self.loop)
@@ -63,11 +64,11 @@ class _Release:
 class Worker:
     """The thread of one file. Store objects are counted, and the last one to be released closes the file.
 
-    `former` is the worker of a file that stood at the same path and is gone.
+    `former` is the one before it at the same path, which is over.
     """
 
-    def __init__(self, path: str, former: Worker | None = None) -> None:
-        self.database = Database(path)
+    def __init__(self, path: str, driver: Driver, former: Worker | None = None) -> None:
+        self.database = Database(path, driver)
         self._former = former
         self.users = 0
         self._queue: SimpleQueue[Call | _Release] = SimpleQueue()
@@ -76,9 +77,9 @@ class Worker:
         self._thread: threading.Thread | None = None
         self._stopped = False
 
-    async def call(self, work: Work, *, writes: bool = False, size: int = 0) -> object:
+    async def call(self, work: Work, *, writes: bool = False, size: int = 0, alone: bool = False) -> object:
         """Do `work` on the thread; a cancelled await leaves it to be done."""
-        call = Call(work, writes=writes, size=size)
+        call = Call(work, writes=writes, size=size, alone=alone)
         self._submit(call)
         return await call.future
 
@@ -101,7 +102,7 @@ class Worker:
         self._thread.join(_EXIT_SECONDS)
 
     def let_go(self) -> None:
-        """Free what stands at the path of a file that is gone; from any thread."""
+        """Free what it holds at the path; from any thread."""
         with self._busy:
             self.database.let_go()
 
@@ -197,16 +198,24 @@ class Worker:
         _answer(calls)
 
 
-def acquire(path: str) -> Worker:
+def acquire(path: str, driver: Driver) -> Worker:
     """Return the worker of a file, given by its real path, and count one store object more.
 
-    Where another file than the worker's stands at the path now, or none, it is the worker of that one.
+    Raises `WrongCallError` where the file is in use here with the other driver.
+
+    Where another file than the worker's stands at the path now, or none, or reading or writing it has failed, it is a
+    new worker.
     """
     with _registry:
         worker = _workers.get(path)
-        if worker is None or worker.database.is_gone:
-            worker = _workers[path] = Worker(path, former=worker)
+        if worker is None or worker.database.is_over:
+            worker = _workers[path] = Worker(path, driver, former=worker)
             _open.add(worker)
+        elif worker.database.driver != driver:
+            raise WrongCallError(
+                f"store {path!r} is in use in this process with driver={worker.database.driver!r}.",
+                "Use one driver for a file in a process; two would take each other's locks away.",
+            )
         worker.users += 1
         return worker
 
