@@ -260,6 +260,10 @@ async def requests(places: Places, count: int) -> Rows:
             yield Row(title, await _answered(flow, store, small) * 1000, "ms", 5.0)
             title = f"answering one of {in_one:,} requests in one run"
             yield Row(title, await _answered(flow, store, [large] * 5) * 1000, "ms", 5.0)
+            for name, run_id in {"the store": None, "one run": large.run_id}.items():
+                yield Row(
+                    f"a page of a hundred open requests of {name}", await _paged(store, run_id) * 1000, "ms", 10.0
+                )
 
 
 async def _answered(flow: Workflow, store: CheckpointStorage, paused: list[WorkflowRunResult]) -> float:
@@ -269,6 +273,17 @@ async def _answered(flow: Workflow, store: CheckpointStorage, paused: list[Workf
         started = time.perf_counter()
         await flow.run(responses={request_id: 1}, checkpoint_storage=store)
         taken.append(time.perf_counter() - started)
+    return statistics.median(taken)
+
+
+async def _paged(store: CheckpointStorage, run_id: str | None) -> float:
+    taken: list[float] = []
+    after: str | None = None
+    for _ in range(20):
+        started = time.perf_counter()
+        page = await store.requests(run_id=run_id, after=after, limit=100)
+        taken.append(time.perf_counter() - started)
+        after = page[-1].request_id
     return statistics.median(taken)
 
 
