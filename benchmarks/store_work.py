@@ -54,15 +54,24 @@ def exponent(sizes: list[int], values: list[float]) -> float:
     return math.log(values[-1] / values[-2]) / math.log(sizes[-1] / sizes[-2])
 
 
-async def _grown(places: Places, flow: Workflow, message: int) -> tuple[int, float]:
-    """Return the bytes on disk and the seconds of a run."""
+@dataclass(frozen=True)
+class Grown:
+    """What a run left on disk, in bytes, and took, in seconds; CPU time is that of all threads."""
+
+    size: int
+    wall: float
+    cpu: float
+
+
+async def _grown(places: Places, flow: Workflow, message: int) -> Grown:
+    """Run once in an empty place."""
     with places.empty() as place:
         async with place.store() as store:
             await store.runs()
-            started = time.perf_counter()
-            await flow.run(message, checkpoint_storage=store)
-            seconds = time.perf_counter() - started
-        return place.size(), seconds
+            watch = Stopwatch()
+            with watch:
+                await flow.run(message, checkpoint_storage=store)
+        return Grown(place.size(), watch.wall, watch.cpu)
 
 
 async def _empty(places: Places) -> int:
@@ -90,13 +99,14 @@ async def growth(places: Places, largest: int) -> Rows:
 
     for name, make, timed in flows():
         seen = [await _grown(places, make(size), size) for size in sizes]
-        taken = [float(size - empty) for size, _ in seen]
-        shown = ", ".join(f"{n:,}: {size / 1e6:.2f} MB" for n, (size, _) in zip(sizes, seen, strict=True))
+        taken = [float(grown.size - empty) for grown in seen]
+        shown = ", ".join(f"{n:,}: {grown.size / 1e6:.2f} MB" for n, grown in zip(sizes, seen, strict=True))
         yield Row(f"growth, {name}: bytes / new data", taken[-1] / (sizes[-1] * KB), "x", 1.5, note=shown)
         yield Row(f"growth, {name}: exponent of bytes", exponent(sizes, taken), "", 1.05)
-        seconds = [seconds for _, seconds in seen]
-        shown = ", ".join(f"{n:,}: {s:.2f} s" for n, s in zip(sizes, seconds, strict=True))
-        yield Row(f"growth, {name}: exponent of time", exponent(sizes, seconds), "", 1.1 if timed else None, note=shown)
+        wall, cpu = exponent(sizes, [g.wall for g in seen]), exponent(sizes, [g.cpu for g in seen])
+        shown = ", ".join(f"{n:,}: {grown.wall:.2f} s" for n, grown in zip(sizes, seen, strict=True))
+        title, note = f"growth, {name}: exponent of time", f"{shown}; of CPU time {cpu:.2f}"
+        yield Row(title, wall, "", 1.1 if timed else None, note=note)
 
 
 async def edits(places: Places, megabytes: int) -> Rows:
@@ -104,10 +114,11 @@ async def edits(places: Places, megabytes: int) -> Rows:
     lines = [store_flows.line(number) for number in range(megabytes * KB)]
     times = 100
     for name, shape in store_flows.SHAPES.items():
-        first, _ = await _grown(places, store_flows.whole(lines, shape, edits=True), 0)
-        size, seconds = await _grown(places, store_flows.whole(lines, shape, edits=True), times)
-        note = f"{times} changes, {seconds / times * 1000:.1f} ms each"
-        yield Row(f"1 KB in {megabytes} MB changed, {name}: bytes a save", (size - first) / times, "B", note=note)
+        first = await _grown(places, store_flows.whole(lines, shape, edits=True), 0)
+        grown = await _grown(places, store_flows.whole(lines, shape, edits=True), times)
+        note = f"{times} changes, {grown.wall / times * 1000:.1f} ms each"
+        title = f"1 KB in {megabytes} MB changed, {name}: bytes a save"
+        yield Row(title, (grown.size - first.size) / times, "B", note=note)
 
 
 async def constant(places: Places, saves: int) -> Rows:
@@ -116,13 +127,13 @@ async def constant(places: Places, saves: int) -> Rows:
     seconds: list[float] = []
     big = workflows.ten_megabytes()
     for values in ([], big):
-        before, _ = await _grown(places, workflows.loop_of(workflows.Hold(values), 2), 0)
+        before = (await _grown(places, workflows.loop_of(workflows.Hold(values), 2), 0)).size
         taken: list[float] = []
         size = 0
         for _ in range(3):
             started = _Mark()
             flow = workflows.loop_of(workflows.Hold(values, started), saves + 1)
-            size, _ = await _grown(places, flow, saves)
+            size = (await _grown(places, flow, saves)).size
             taken.append(started.elapsed())
         sizes.append((size - before) / saves)
         seconds.append(statistics.median(taken) / saves)
@@ -260,6 +271,10 @@ async def requests(places: Places, count: int) -> Rows:
             yield Row(title, await _answered(flow, store, small) * 1000, "ms", 5.0)
             title = f"answering one of {in_one:,} requests in one run"
             yield Row(title, await _answered(flow, store, [large] * 5) * 1000, "ms", 5.0)
+            for name, run_id in {"the store": None, "one run": large.run_id}.items():
+                yield Row(
+                    f"a page of a hundred open requests of {name}", await _paged(store, run_id) * 1000, "ms", 10.0
+                )
 
 
 async def _answered(flow: Workflow, store: CheckpointStorage, paused: list[WorkflowRunResult]) -> float:
@@ -269,6 +284,17 @@ async def _answered(flow: Workflow, store: CheckpointStorage, paused: list[Workf
         started = time.perf_counter()
         await flow.run(responses={request_id: 1}, checkpoint_storage=store)
         taken.append(time.perf_counter() - started)
+    return statistics.median(taken)
+
+
+async def _paged(store: CheckpointStorage, run_id: str | None) -> float:
+    taken: list[float] = []
+    after: str | None = None
+    for _ in range(20):
+        started = time.perf_counter()
+        page = await store.requests(run_id=run_id, after=after, limit=100)
+        taken.append(time.perf_counter() - started)
+        after = page[-1].request_id
     return statistics.median(taken)
 
 
