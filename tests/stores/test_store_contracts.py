@@ -69,8 +69,9 @@ class TestFileStore(LocalStoreContract):
     """The contract over the file store, with other processes on the same folder."""
 
     @pytest.fixture
-    def make_store(self, tmp_path: Path) -> MakeStore:
-        return partial(FileCheckpointStorage, tmp_path / "runs")
+    def make_store(self) -> Generator[MakeStore]:
+        with quick_folder() as folder:
+            yield partial(FileCheckpointStorage, folder / "runs")
 
 
 class TestSqliteStoreOnApsw(LocalStoreContract):
