@@ -40,6 +40,9 @@ if TYPE_CHECKING:
     from rehydrate.service.pruning import KeptCheckpoint, PrunedRun, PruneSummary, prune
     from rehydrate.service.retention import Retention
     from rehydrate.service.transfer import ExportedRun, export_run, import_run
+    from rehydrate.stores.compressed import CompressedCheckpointStorage
+    from rehydrate.stores.encrypted import EncryptedCheckpointStorage
+    from rehydrate.stores.key_ring import KeyRing
     from rehydrate.stores.memory import InMemoryCheckpointStorage
     from rehydrate.stores.sqlite import SqliteCheckpointStorage
     from rehydrate.wiring import checkpoint_storage_from_url
@@ -49,12 +52,14 @@ __version__ = "0.1.0"
 __all__ = [
     "Case",
     "CheckpointStorage",
+    "CompressedCheckpointStorage",
     "Cut",
     "Default",
     "Difference",
     "Differences",
     "DrainSummary",
     "DrainedRun",
+    "EncryptedCheckpointStorage",
     "ExecutionContext",
     "Executor",
     "ExportedRun",
@@ -62,6 +67,7 @@ __all__ = [
     "HistoryEntry",
     "InMemoryCheckpointStorage",
     "KeptCheckpoint",
+    "KeyRing",
     "LegacyRequest",
     "MigrationView",
     "PendingRequest",

@@ -40,18 +40,23 @@ from rehydrate.service.history import HistoryEntry, RunHistory
 from rehydrate.service.pruning import KeptCheckpoint, PrunedRun, PruneSummary, prune
 from rehydrate.service.retention import Retention
 from rehydrate.service.transfer import ExportedRun, export_run, import_run
+from rehydrate.stores.compressed import CompressedCheckpointStorage
+from rehydrate.stores.encrypted import EncryptedCheckpointStorage
+from rehydrate.stores.key_ring import KeyRing
 from rehydrate.stores.memory import InMemoryCheckpointStorage
 from rehydrate.stores.sqlite import SqliteCheckpointStorage
 
 __all__ = [
     "Case",
     "CheckpointStorage",
+    "CompressedCheckpointStorage",
     "Cut",
     "Default",
     "Difference",
     "Differences",
     "DrainSummary",
     "DrainedRun",
+    "EncryptedCheckpointStorage",
     "ExecutionContext",
     "Executor",
     "ExportedRun",
@@ -59,6 +64,7 @@ __all__ = [
     "HistoryEntry",
     "InMemoryCheckpointStorage",
     "KeptCheckpoint",
+    "KeyRing",
     "LegacyRequest",
     "MigrationView",
     "PendingRequest",

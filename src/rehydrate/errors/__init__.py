@@ -37,6 +37,7 @@ from .codec import (
 )
 from .definition import ExecutorDefinitionError, FrozenExecutorError, IdError, PolicyError, WorkflowBuildError
 from .draining import DrainingError, RunDrainedError
+from .encryption import EncryptedCheckpointError, MissingExtraError, NotEncryptedError, WrongKeyError
 from .migration import HomelessWorkError, MigrationError, MissingMigrationError, NewerVersionError
 from .restore import (
     CheckpointCorruptError,
@@ -90,6 +91,7 @@ __all__ = [
     "DefinitionError",
     "DrainingError",
     "EffectError",
+    "EncryptedCheckpointError",
     "EventsNotKeptError",
     "ExecutorDefinitionError",
     "ExportFileError",
@@ -108,11 +110,13 @@ __all__ = [
     "MarkError",
     "MessageTypeError",
     "MigrationError",
+    "MissingExtraError",
     "MissingMigrationError",
     "MissingResourceError",
     "NewerVersionError",
     "NoHandlerError",
     "NoStoreError",
+    "NotEncryptedError",
     "NotStorableError",
     "OfferConflictError",
     "PendingRequestsError",
@@ -153,4 +157,5 @@ __all__ = [
     "WorkflowBuildError",
     "WorkflowCheckpointException",
     "WrongCallError",
+    "WrongKeyError",
 ]
