@@ -144,7 +144,7 @@ def checkpoint_storage_from_url(url: str) -> CheckpointStorage:
     path = found.path
     match found.scheme:
         case "postgresql" | "postgres":
-            return _postgres(found.whole, keep_events=keep_events)
+            return PostgresCheckpointStorage(found.whole, keep_events=keep_events)
         case "memory" if not path:
             return InMemoryCheckpointStorage(keep_events=keep_events)
         case "file" if path:
@@ -155,8 +155,3 @@ def checkpoint_storage_from_url(url: str) -> CheckpointStorage:
         case _:
             raise WrongCallError(f"{shown_url(url)!r} names no store.", f"Use {_FORMS[found.scheme].example}.")
 
-
-def _postgres(url: str, *, keep_events: bool = False) -> CheckpointStorage:
-    """Return a store in PostgreSQL."""
-    del url, keep_events
-    raise StoreUnavailableError("in PostgreSQL", "this version has no such store yet", "Use a SQLite file.")

@@ -145,8 +145,8 @@ def test_a_session_goes_on_from_its_edit(anywhere):
     edited = run(session.edit({"rate": 3}, reason="why"))
     assert session.checkpoint.checkpoint_id == edited.checkpoint_id
     assert run(session.run(SMALL)).outputs == ["c-1 within 1000: paid at 3%"]
-    fork = run(session.edit({"rate": 4}, reason="why", fork=True))
-    assert session.run_id == fork.run_id != edited.run_id
+    fork = run(session.edit({"rate": 4}, reason="why", fork=True, run_id="other"))
+    assert session.run_id == fork.run_id == "other" != edited.run_id
     assert run(session.run(SMALL)).outputs == ["c-1 within 1000: paid at 4%"]
 
 

@@ -17,7 +17,9 @@ import pytest
 
 from rehydrate import (
     CheckpointStorage,
+    EncryptedCheckpointStorage,
     InMemoryCheckpointStorage,
+    KeyRing,
     RunHistory,
     SqliteCheckpointStorage,
     Status,
@@ -171,6 +173,35 @@ def test_what_another_run_has_by_now_is_in_the_way(store):
         return await store.head("r"), await store.find_turn("desk", "second")
 
     assert run(story()) == (None, None)
+
+
+def test_an_encrypted_run_moves_open_or_closed(tmp_path):
+    """From the encrypted store a file is open and the same as from a plain one; from the store inside it stays closed,
+    and opens where the same keys are."""
+    ring = KeyRing({"2026": bytes(range(32))})
+
+    async def story():
+        inside = SqliteCheckpointStorage(tmp_path / "inside.db")
+        store, plain = EncryptedCheckpointStorage(inside, ring), InMemoryCheckpointStorage()
+        question = await asking(store)
+        opened = await exported(store)
+        await import_run(plain, io.BytesIO(opened))
+        (closed_header,) = await inside.runs()
+        closed = await exported(inside, closed_header.run_id)
+        elsewhere = InMemoryCheckpointStorage()
+        await import_run(elsewhere, io.BytesIO(closed))
+        moved = EncryptedCheckpointStorage(elsewhere, ring)
+        done = await desk(moved).run(responses={question: True})
+        again = await exported(plain)
+        await store.close()
+        return opened, again, closed, done.outputs
+
+    opened, again, closed, outputs = run(story())
+    assert opened == again
+    assert outputs == ["c-2 within 1000: paid at 50%"]
+    secrets = [b"a new tariff", b"desk", b"letter", b"good", b"Claim", b"c-2"]
+    assert [secret for secret in secrets if secret not in opened] == []
+    assert [secret for secret in secrets if secret in closed] == []
 
 
 # damaged and hostile files ---------------------------------------------------------------------------------------

@@ -91,10 +91,15 @@ class Session:
         return self._runner.run(message, stream=stream, checkpoint=checkpoint, **options)
 
     async def edit(
-        self, state: Mapping[str, object] | None = None, *, reason: str, **options: Unpack[EditOptions]
+        self,
+        state: Mapping[str, object] | None = None,
+        *,
+        reason: str,
+        checkpoint: CheckpointArgument = None,
+        **options: Unpack[EditOptions],
     ) -> WorkflowCheckpoint:
         """Set state of the session's run, as `Workflow.edit` does; with `fork=True` the session goes on in the fork."""
-        return await self._runner.edit(state, reason, {}, options)
+        return await self._runner.edit(state, reason=reason, checkpoint=checkpoint, **options)
 
     def events(self, *, after: int = 0) -> RunEvents:
         """Return the events of the session's run behind number `after`, as `Workflow.events` does."""

@@ -43,7 +43,6 @@ class ResumeOptions(TurnOptions, total=False):
 class WorkflowEditOptions(EditOptions, total=False):
     """The keyword arguments of `Workflow.edit`, but for the reason."""
 
-    run_id: str | None
     checkpoint_storage: CheckpointStorage | None
 
 
@@ -149,8 +148,7 @@ class Workflow:
         key to remove, that is not there.
         """
         runner = Runner(self, options.pop("checkpoint_storage", None))
-        where: CallOptions = {"checkpoint": checkpoint, "run_id": options.pop("run_id", None)}
-        return await runner.edit(state, reason, where, options)
+        return await runner.edit(state, reason=reason, checkpoint=checkpoint, **options)
 
     def session(
         self,

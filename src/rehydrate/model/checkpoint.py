@@ -76,9 +76,9 @@ class Header(msgspec.Struct, frozen=True, gc=False, array_like=True, kw_only=Tru
     changed: int = 0
     scopes: tuple[str, ...] = ()
     reason: str = ""
+    keyed: bool = False
     #: What a store around a store keeps for itself; the store inside gives it back as it was.
     sealed: bytes = b""
-    keyed: bool = False
 
 
 class Put(msgspec.Struct, frozen=True, gc=False):

@@ -40,6 +40,7 @@ _LISTED: Final = 10
 class EditOptions(TypedDict, total=False):
     """The keyword arguments of every way to edit a run, but for the reason."""
 
+    run_id: str | None
     path: str
     delete: Sequence[str]
     fork: bool
@@ -56,8 +57,12 @@ class Edit:
     reason: str
 
     @classmethod
-    def of(cls, state: object, delete: object, path: object, reason: object) -> Edit:
+    def of(cls, state: object, reason: object, options: EditOptions) -> Edit:
         """Return the edit. Raises `WrongCallError` for what can be none."""
+        unknown = sorted(options.keys() - EditOptions.__annotations__.keys())
+        if unknown:
+            raise TypeError(f"edit() got an unexpected keyword argument {unknown[0]!r}")
+        path, delete = cast("tuple[object, object]", (options.get("path", ""), options.get("delete", ())))
         state = {} if state is None else state
         if not isinstance(state, Mapping):
             raise WrongCallError(f"state is {with_article(state)}.", 'Pass {"key": value}, or {} with delete=.')

@@ -15,7 +15,7 @@ from rehydrate.model.checkpoint import Status
 from rehydrate.ports import CheckpointStorage
 
 from .actor import Actor
-from .call import Call, check_given, check_storage
+from .call import Call, CheckpointArgument, check_given, check_storage
 from .checkpoint import WorkflowCheckpoint
 from .editing import Edit, EditOptions, edit
 from .migrating import fitting
@@ -126,24 +126,27 @@ class Runner:
         return turn
 
     async def edit(
-        self, state: Mapping[str, object] | None, reason: str, where: CallOptions, options: EditOptions
+        self,
+        state: Mapping[str, object] | None = None,
+        *,
+        reason: str,
+        checkpoint: CheckpointArgument = None,
+        **options: Unpack[EditOptions],
     ) -> WorkflowCheckpoint:
         """Change state of the run from outside of a turn, and stand at the checkpoint that this makes."""
-        unknown = sorted(options.keys() - EditOptions.__annotations__.keys())
-        if unknown:
-            raise TypeError(f"edit() got an unexpected keyword argument {unknown[0]!r}")
-        change = Edit.of(state, options.get("delete", ()), options.get("path", ""), reason)
+        change = Edit.of(state, reason, options)
         position = self._position
         position.opening += 1
         try:
-            filled = await position.supply(where, self.checkpoint_storage)
+            given: CallOptions = {"checkpoint": checkpoint, "run_id": options.get("run_id")}
+            filled = await position.supply(given, self.checkpoint_storage)
             check_given(filled.get("checkpoint"), "edit")
             filled["fork"], filled["takeover"] = options.get("fork", False), options.get("takeover", False)
-            checkpoint = await edit(self.program, self._call(None, filled, frozenset()), change)
+            edited = await edit(self.program, self._call(None, filled, frozenset()), change)
         finally:
             position.opening -= 1
-        position.restore(checkpoint)
-        return checkpoint
+        position.restore(edited)
+        return edited
 
     def _call(self, message: object, options: CallOptions, supplied: frozenset[str]) -> Call:
         return Call(
