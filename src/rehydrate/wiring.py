@@ -12,7 +12,7 @@ from rehydrate.api.session import Session
 from rehydrate.api.sigterm import SigtermHook, drain_on_sigterm
 from rehydrate.api.workflow import Workflow
 from rehydrate.codecs import checkpointable
-from rehydrate.errors import RunFailedError, StoreUnavailableError, WorkflowCheckpointException, WrongCallError
+from rehydrate.errors import RunFailedError, WorkflowCheckpointException, WrongCallError
 from rehydrate.graph.context import WorkflowContext
 from rehydrate.graph.definition import Reducer
 from rehydrate.graph.description import WorkflowDescription
@@ -154,4 +154,3 @@ def checkpoint_storage_from_url(url: str) -> CheckpointStorage:
             return SqliteCheckpointStorage(path[1:], keep_events=keep_events, driver=driver)
         case _:
             raise WrongCallError(f"{shown_url(url)!r} names no store.", f"Use {_FORMS[found.scheme].example}.")
-
