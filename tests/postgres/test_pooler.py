@@ -103,3 +103,27 @@ def test_a_password_is_in_no_text(postgres: Place) -> None:
         asyncio.run(store.head("run"))
     assert "s3cret" not in f"{store!r} {no.value} {no.value!r} {no.value.__cause__}"
     assert 'role "nobody" does not exist' in str(no.value)
+
+
+def test_nothing_is_left_on_the_connections_of_a_pooler(pooled: Place, pooler: TransactionPooler) -> None:
+    """Whoever gets a connection after the store finds no setting, lock, prepared statement or channel of it."""
+
+    async def main() -> None:
+        async with pooled.store(keep_events=True) as store:
+            maker = CommitMaker()
+            await store.commit(maker.claim({"k": b"v"}))
+            await store.load(Latest("run"))
+            await store.tag("run", "good", "run:0")
+            await store.commit(maker.end())
+            assert await store.delete("run") is True
+
+    asyncio.run(main())
+    left = """
+    SELECT current_setting('lock_timeout'), current_setting('idle_in_transaction_session_timeout'),
+        current_setting('search_path'), (SELECT count(*) FROM pg_prepared_statements),
+        (SELECT count(*) FROM pg_listening_channels()),
+        (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid())
+    """
+    with psycopg.connect(pooled.url, autocommit=True, prepare_threshold=None) as connection:
+        found = {connection.execute(left).fetchone() for _ in range(3)}
+    assert found == {("0", "0", '"$user", public', 0, 0, 0)}
