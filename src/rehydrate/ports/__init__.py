@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+from .around import compresses, listing_key
 from .clock import Clock, IdSource
 from .store import CheckpointStorage, Inspection, OpenRequest
 from .watching import Watched
 
-__all__ = ["CheckpointStorage", "Clock", "IdSource", "Inspection", "OpenRequest", "Watched"]
+__all__ = [
+    "CheckpointStorage",
+    "Clock",
+    "IdSource",
+    "Inspection",
+    "OpenRequest",
+    "Watched",
+    "compresses",
+    "listing_key",
+]
