@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from rehydrate.runtime.stream import RunStream
     from rehydrate.stores.compressed import CompressedCheckpointStorage
     from rehydrate.stores.encrypted import EncryptedCheckpointStorage
+    from rehydrate.stores.file import FileCheckpointStorage
     from rehydrate.stores.key_ring import KeyRing
     from rehydrate.stores.memory import InMemoryCheckpointStorage
     from rehydrate.stores.postgres import PostgresCheckpointStorage
@@ -55,6 +56,7 @@ __all__ = [
     "EncryptedCheckpointStorage",
     "ExecutionContext",
     "Executor",
+    "FileCheckpointStorage",
     "FunctionExecutor",
     "InMemoryCheckpointStorage",
     "KeyRing",

@@ -5,16 +5,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Final
-from urllib.parse import unquote, urlsplit
 
 from rehydrate.api.builder import Case, Default, WorkflowBuilder
 from rehydrate.api.session import Session
 from rehydrate.api.sigterm import SigtermHook, drain_on_sigterm
 from rehydrate.api.workflow import Workflow
 from rehydrate.codecs import checkpointable
-from rehydrate.errors import RunFailedError, StoreUnavailableError, WorkflowCheckpointException
+from rehydrate.errors import RunFailedError, WorkflowCheckpointException, WrongCallError
 from rehydrate.graph.context import WorkflowContext
 from rehydrate.graph.definition import Reducer
 from rehydrate.graph.description import WorkflowDescription
@@ -37,10 +35,13 @@ from rehydrate.runtime.runner import Runner, RunnerContext
 from rehydrate.runtime.stream import RunStream
 from rehydrate.stores.compressed import CompressedCheckpointStorage
 from rehydrate.stores.encrypted import EncryptedCheckpointStorage
+from rehydrate.stores.file import FileCheckpointStorage
 from rehydrate.stores.key_ring import KeyRing
 from rehydrate.stores.memory import InMemoryCheckpointStorage
 from rehydrate.stores.postgres import PostgresCheckpointStorage
 from rehydrate.stores.sqlite import SqliteCheckpointStorage
+from rehydrate.stores.sqlite_driver import DRIVERS, check_driver
+from rehydrate.stores.urls import Form, parsed_url, shown_url
 
 __all__ = [
     "Case",
@@ -52,6 +53,7 @@ __all__ = [
     "EncryptedCheckpointStorage",
     "ExecutionContext",
     "Executor",
+    "FileCheckpointStorage",
     "FunctionExecutor",
     "InMemoryCheckpointStorage",
     "KeyRing",
@@ -99,16 +101,37 @@ __all__ = [
     "response_handler",
 ]
 
-_KNOWN: Final = "sqlite:///runs.db (relative), sqlite:////var/lib/runs.db (absolute) or memory://"
+_KEEP_EVENTS: Final = {"keep_events": ("true", "false")}
+_POSTGRES: Final = Form("postgresql://user:password@host/database", _KEEP_EVENTS, foreign=True)
+#: A form of URL for each kind of store. Paths are as users of SQLAlchemy know them; `file` URLs are those of RFC 8089.
+_FORMS: Final = {
+    "sqlite": Form(
+        "sqlite:///runs.db (sqlite:////var/lib/runs.db for an absolute path)", {**_KEEP_EVENTS, "driver": DRIVERS}
+    ),
+    "file": Form("file:///var/lib/runs (file:runs for a relative path)", _KEEP_EVENTS),
+    "postgresql": _POSTGRES,
+    "postgres": _POSTGRES._replace(example="postgres://user:password@host/database"),
+    "memory": Form("memory://", _KEEP_EVENTS),
+}
 
 
 def checkpoint_storage_from_url(url: str) -> CheckpointStorage:
-    """Return the store that a URL names: `sqlite:///runs.db` or `memory://`. Raises `StoreUnavailableError`."""
-    parts = urlsplit(url)
-    if parts.query or parts.fragment:
-        raise StoreUnavailableError(repr(url), "a store's URL has no '?' and no '#'", f"Use {_KNOWN}.")
-    if parts.scheme == "memory" and not parts.netloc and not parts.path:
-        return InMemoryCheckpointStorage()
-    if parts.scheme == "sqlite" and not parts.netloc and len(parts.path) > 1:
-        return SqliteCheckpointStorage(Path(unquote(parts.path[1:])))
-    raise StoreUnavailableError(repr(url), "this is no URL of a store that is known here", f"Use {_KNOWN}.")
+    """Return the store that a URL names, with `?keep_events=true` one that keeps events. Raises `WrongCallError`.
+
+    `sqlite:///runs.db`, `file:///var/lib/runs`, `postgresql://host/database` or `memory://`.
+    """
+    found = parsed_url(url, _FORMS)
+    keep_events = found.options.get("keep_events") == "true"
+    path = found.path
+    match found.scheme:
+        case "postgresql" | "postgres":
+            return PostgresCheckpointStorage(found.whole, keep_events=keep_events)
+        case "memory" if not path:
+            return InMemoryCheckpointStorage(keep_events=keep_events)
+        case "file" if path:
+            return FileCheckpointStorage(path, keep_events=keep_events)
+        case "sqlite" if len(path) > 1 and path.startswith("/"):
+            driver = check_driver(found.options.get("driver", DRIVERS[0]))
+            return SqliteCheckpointStorage(path[1:], keep_events=keep_events, driver=driver)
+        case _:
+            raise WrongCallError(f"{shown_url(url)!r} names no store.", f"Use {_FORMS[found.scheme].example}.")

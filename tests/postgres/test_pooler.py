@@ -1,12 +1,14 @@
 """A transaction-mode pooler: each transaction comes to another connection of the server, and nothing is missed."""
 
 import asyncio
+from urllib.parse import urlencode
 
 import psycopg
 import pytest
-from psycopg.conninfo import make_conninfo
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg_pool import AsyncConnectionPool, ConnectionPool
 
+from rehydrate import checkpoint_storage_from_url
 from rehydrate.errors import StoreUnavailableError, WrongCallError
 from rehydrate.model.checkpoint import Latest
 from rehydrate.stores.postgres import PostgresCheckpointStorage
@@ -73,6 +75,22 @@ def test_a_store_can_borrow_the_connections_of_a_pool(postgres: Place) -> None:
         with pool.connection() as connection:
             assert connection.execute("SELECT 1 AS one").fetchone() == {"one": 1}
             assert (connection.autocommit, connection.prepare_threshold) == (False, 3)
+
+
+def test_a_url_names_a_store(postgres_database: str) -> None:
+    """`checkpoint_storage_from_url` hands options of libpq on and takes those of the store."""
+    url = f"postgresql:///?{urlencode(conninfo_to_dict(postgres_database))}&keep_events=true"
+    store = checkpoint_storage_from_url(url)
+    assert isinstance(store, PostgresCheckpointStorage)
+    assert store.keeps_events
+
+    async def main() -> None:
+        await store.commit(CommitMaker().claim())
+        await store.close()
+
+    asyncio.run(main())
+    with psycopg.connect(postgres_database) as connection:
+        assert connection.execute("SELECT run_id FROM rehydrate.run").fetchall() == [(b"run",)]
 
 
 def test_what_is_no_place_is_refused(postgres: Place) -> None:

@@ -21,7 +21,7 @@ from rehydrate.demo.messages import AuditRequest
 from rehydrate.demo.progress import ProgressLines
 from rehydrate.demo.standing import Standing, read_standing
 from rehydrate.demo.workflow import audit_workflow
-from rehydrate.errors import StoreUnavailableError
+from rehydrate.errors import StoreUnavailableError, WrongCallError
 
 __all__ = ["Audit", "open_store"]
 
@@ -33,14 +33,10 @@ def open_store(address: str) -> CheckpointStorage:
     """
     if "://" not in address:
         return SqliteCheckpointStorage(Path(address))
-    if "?" in address or "#" in address:
-        raise AuditInputError(
-            f"--store {address!r}: the URL of a store takes no '?' or '#'; in the name of a file write %3F or %23"
-        )
     try:
         return checkpoint_storage_from_url(address)
-    except StoreUnavailableError as error:
-        raise AuditInputError(str(error)) from error
+    except (StoreUnavailableError, WrongCallError) as error:
+        raise AuditInputError(f"--store: {error}") from error
 
 
 @dataclass(frozen=True)

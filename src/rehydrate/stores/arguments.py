@@ -122,19 +122,31 @@ def check_event_page(after: int, limit: int) -> None:
 
 def path_text(path: object) -> str:
     """Return the path of a store's file as text. Raises `WrongCallError` where it names no file."""
+    name = _path_text(path, "file", "runs.db")
+    if name.endswith(os.sep):
+        raise WrongCallError(f"{name!r} is the path of a folder.", f"Name a file in it, such as '{name}runs.db'.")
+    return name
+
+
+def folder_text(path: object) -> str:
+    """Return the path of a store's folder as text. Raises `WrongCallError` where it names none."""
+    return _path_text(path, "folder", "runs")
+
+
+def _path_text(path: object, kind: str, example: str) -> str:
     name: object = os.fspath(cast("os.PathLike[str]", path)) if isinstance(path, os.PathLike) else path
     if not isinstance(name, str):
         raise WrongCallError(
-            f"the path of a store is {_kind(name)}.", "Pass the path of a file as a str or a Path, such as 'runs.db'."
+            f"the path of a store is {_kind(name)}.",
+            f"Pass the path of a {kind} as a str or a Path, such as {example!r}.",
         )
     if not name or name == ":memory:" or "\0" in name:
-        raise WrongCallError(f"{name!r} is not the path of a file.", "Use InMemoryCheckpointStorage to keep nothing.")
-    if name.endswith(os.sep):
-        raise WrongCallError(f"{name!r} is the path of a folder.", f"Name a file in it, such as '{name}runs.db'.")
+        raise WrongCallError(f"{name!r} is not the path of a {kind}.", "Use InMemoryCheckpointStorage to keep nothing.")
     try:
         os.fsencode(name)
     except UnicodeEncodeError:
-        raise WrongCallError(f"{name!r} is not the path of a file.", "Leave out what no file name holds.") from None
+        fix = f"Leave out what no {kind} name holds."
+        raise WrongCallError(f"{name!r} is not the path of a {kind}.", fix) from None
     return name
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import TracebackType
-from typing import TypeVar, cast
+from typing import Final, TypeVar, cast
 
 import msgspec
 
@@ -44,8 +45,9 @@ from .arguments import (
 )
 from .inspection import inspection, ref_text
 from .sqlite_archive import read_archive, write_archive
+from .sqlite_batch import serve
 from .sqlite_database import Database
-from .sqlite_driver import Driver, check_driver
+from .sqlite_driver import DRIVERS, Driver, check_driver
 from .sqlite_inbox import read_offers, write_offer
 from .sqlite_reading import (
     read_checkpoint,
@@ -59,11 +61,14 @@ from .sqlite_reading import (
     read_turn,
 )
 from .sqlite_retention import forget_checkpoints, read_tags, write_tag
-from .sqlite_worker import Worker, acquire
 from .sqlite_writing import commit_bytes, delete_run, renew_lease, write_commit
 from .standing import WallClock
+from .worker import Kind, Worker, acquire
 
 _T = TypeVar("_T")
+_KINDS: Final = {
+    driver: Kind("sqlite", partial(Database, driver=driver), serve, variant=f"driver={driver!r}") for driver in DRIVERS
+}
 
 
 class SqliteCheckpointStorage:
@@ -90,7 +95,7 @@ class SqliteCheckpointStorage:
         # One thread owns a file in a process, by whatever path it is reached.
         self._path = os.path.realpath(path_text(path))
         self._now = (clock or WallClock()).time
-        self._worker: Worker | None = None
+        self._worker: Worker[Database] | None = None
         self._finalizer: weakref.finalize[[], SqliteCheckpointStorage] | None = None
         self._closed = False
 
@@ -254,11 +259,11 @@ class SqliteCheckpointStorage:
     async def _write(self, work: Callable[[Database], _T], size: int = 0) -> _T:
         return cast("_T", await self._joined().call(work, writes=True, size=size))
 
-    def _joined(self) -> Worker:
+    def _joined(self) -> Worker[Database]:
         if self._closed:
             raise StoreClosedError(repr(self._path))
         if self._worker is None:
-            worker = acquire(self._path, self._driver)
+            worker = acquire(self._path, _KINDS[self._driver])
             self._finalizer = weakref.finalize(self, worker.release)
             # The end of the process closes the file for all store objects at once.
             self._finalizer.atexit = False

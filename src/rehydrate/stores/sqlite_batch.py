@@ -10,28 +10,16 @@ from __future__ import annotations
 import contextlib
 import copy
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TypeAlias
 
 from rehydrate.errors import RehydrateError, StoreBrokenError
 
+from . import tasks as any_tasks
 from .sqlite_database import Database
 from .sqlite_errors import spoils_connection, translate
 
-Work: TypeAlias = Callable[[Database], object]
-
-
-class Task:
-    """One call and what came of it: a result or an error. One that is `alone` opens transactions of its own."""
-
-    __slots__ = ("alone", "error", "result", "work", "writes")
-
-    def __init__(self, work: Work, *, writes: bool, alone: bool = False) -> None:
-        self.work = work
-        self.writes = writes
-        self.alone = alone
-        self.result: object = None
-        self.error: BaseException | None = None
+Task: TypeAlias = any_tasks.Task[Database]
 
 
 class _HalfDoneError(Exception):

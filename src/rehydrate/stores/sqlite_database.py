@@ -1,6 +1,6 @@
 """One open SQLite file: its connection, the lock around its writes, and the owner locks of this process.
 
-Lives on one thread (`sqlite_worker`). It knows files and transactions, not runs. WAL needs every write and checkpoint
+Lives on one thread (`worker`). It knows files and transactions, not runs. WAL needs every write and checkpoint
 under `FileLock`, also the checkpoints at opening and closing: docs/decisions/0003-sqlite-locking.md.
 """
 

@@ -22,6 +22,7 @@ HOSTILE = (
     'say "no"',
     "a\0b",
     "../../etc/passwd",
+    "..",
     "%s ? :name {x}",
     "\x1f",
     "x" * 300,

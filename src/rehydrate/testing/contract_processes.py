@@ -18,10 +18,11 @@ from multiprocessing.process import BaseProcess
 from multiprocessing.synchronize import Barrier
 from typing import Final, cast
 
-from rehydrate.model.checkpoint import Latest
+from rehydrate.errors import CommitConflictError, RunBusyError
+from rehydrate.model.checkpoint import Latest, RequestRow
 from rehydrate.ports import CheckpointStorage
 
-from .contract_races import ROUNDS, attempt
+from .contract_races import ROUNDS, attempt, race_on_one_head
 from .contract_tools import Check, CommitMaker, MakeStore, ManualClock, head_of, loaded
 
 #: A fork of a process with threads may hang; a new interpreter does not.
@@ -70,6 +71,35 @@ async def of_two_processes_one_wins(make: MakeStore, rounds: int = ROUNDS) -> No
     await store.close()
 
 
+async def of_two_processes_one_goes_on(make: MakeStore, rounds: int = ROUNDS) -> None:
+    """Two processes commit on one head at once, 50 times: exactly one is taken each time, and both see its head."""
+    store, maker = make(clock=ManualClock()), CommitMaker()
+    await store.commit(maker.claim(seconds=0))
+    barrier = _SPAWN.Barrier(2, timeout=_PATIENCE)
+    rivals = (_child(_race_on_one_head, make, tag, barrier, rounds) for tag in ("a", "b"))
+    with next(rivals) as (_, first), next(rivals) as (_, second):
+        a_won, b_won = cast("list[bool]", _next(first)), cast("list[bool]", _next(second))
+    assert [one + other for one, other in zip(a_won, b_won, strict=True)] == [1] * rounds
+    winners = [header.checkpoint_id[-1] for header in await store.history("run", limit=rounds)]
+    assert winners[::-1] == ["a" if won else "b" for won in a_won]
+    await store.close()
+
+
+async def another_process_deletes(make: MakeStore) -> None:
+    """While one process starts and ends a run again and again, another deletes it: it is whole or not there."""
+    store = make(clock=ManualClock())
+    with _child(_start_and_end, make, 20) as (_, answers):
+        deleted = 0
+        while deleted < 20:
+            with contextlib.suppress(RunBusyError):
+                deleted += await store.delete("run")
+            stored = await store.load(Latest("run"))
+            assert stored is None or stored.records == {"k": b"%d" % stored.header.seq}
+        assert _next(answers) == "ended"
+    assert (await store.head("run"), await store.find_request("q")) == (None, None)
+    await store.close()
+
+
 async def a_killed_owner_is_gone(make: MakeStore) -> None:
     """The owner lives as long as its process, and is gone the moment that is killed, long before its lease ends."""
     store = make(clock=ManualClock())
@@ -101,6 +131,27 @@ async def a_stopped_owner_lives_until_its_lease_ends(make: MakeStore) -> None:
         assert not (await head_of(store)).alive
         process.kill()
         process.join()
+    await store.close()
+
+
+async def a_continued_owner_has_lost_its_run(make: MakeStore) -> None:
+    """A process that was stopped while another one took its run over can neither commit nor renew when it goes on."""
+    clock = ManualClock()
+    store = make(clock=clock)
+    with _child(_claim_and_go_on, make) as (process, answers):
+        assert _next(answers) == "claimed"
+        assert process.pid is not None
+        os.kill(process.pid, signal.SIGSTOP)
+        clock.now += 31
+        taker = CommitMaker(owner="taker", tag="taker")
+        taker.head, taker.seq, taker.epoch = "run:0", 0, 1
+        await store.commit(taker.claim({"k": b"taken"}))
+        os.kill(process.pid, signal.SIGCONT)
+        answers.send("go on")
+        assert _next(answers) == ["CommitConflictError", "CommitConflictError"]
+    head = await head_of(store)
+    assert (head.owner, head.epoch, head.alive, head.header.checkpoint_id) == ("taker", 2, True, "run:1taker")
+    assert (await loaded(store, Latest("run"))).records == {"k": b"taken"}
     await store.close()
 
 
@@ -185,6 +236,49 @@ def _claim_and_wait(answers: Connection, make: MakeStore) -> None:
     asyncio.run(main())
 
 
+def _claim_and_go_on(answers: Connection, make: MakeStore) -> None:
+    async def main() -> None:
+        store, maker = make(clock=ManualClock()), CommitMaker()
+        await store.commit(maker.claim(seconds=30))
+        answers.send("claimed")
+        answers.recv()
+        errors: list[str] = []
+        for call in (store.commit(maker.step({"k": b"late"})), store.renew("run", "owner", 1, 30)):
+            try:
+                await call
+            except CommitConflictError as error:
+                errors.append(type(error).__name__)
+        answers.send(errors)
+        await store.close()
+
+    asyncio.run(main())
+
+
+def _race_on_one_head(answers: Connection, make: MakeStore, tag: str, barrier: Barrier, rounds: int) -> None:
+    async def main() -> None:
+        store = make(clock=ManualClock())
+        answers.send(await race_on_one_head(store, tag, barrier, rounds, seconds=0))
+        await store.close()
+
+    asyncio.run(main())
+
+
+def _start_and_end(answers: Connection, make: MakeStore, rounds: int) -> None:
+    async def main() -> None:
+        store = make(clock=ManualClock())
+        for number in range(rounds):
+            maker = CommitMaker(owner="second", tag=f".{number}")
+            while not await attempt(store, maker.claim({"k": b"0"})):
+                maker = CommitMaker(owner="second", tag=f".{number}")
+            request = RequestRow("q", "run", "", "open")
+            await store.commit(maker.step({"k": b"1"}, requests=[request]))
+            await store.commit(maker.end({"k": b"2"}))
+        answers.send("ended")
+        await store.close()
+
+    asyncio.run(main())
+
+
 def _fork(answers: Connection, make: MakeStore) -> None:
     store = make(clock=ManualClock())
     asyncio.run(store.commit(CommitMaker().claim({"k": b"v"})))
@@ -214,9 +308,12 @@ PROCESS_CHECKS: tuple[Check, ...] = (
     a_store_can_be_opened_again,
     another_process_goes_on,
     of_two_processes_one_wins,
+    of_two_processes_one_goes_on,
+    another_process_deletes,
 )
 OWNER_CHECKS: tuple[Check, ...] = (
     a_killed_owner_is_gone,
     a_stopped_owner_lives_until_its_lease_ends,
+    a_continued_owner_has_lost_its_run,
     a_forked_child_is_another_owner,
 )

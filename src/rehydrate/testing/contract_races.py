@@ -8,15 +8,25 @@ Each check is an async function over `make(clock=...)` and fails by an assert.
 from __future__ import annotations
 
 import asyncio
+import threading
+from typing import Protocol
 
-from rehydrate.errors import CommitConflictError, StoreClosedError
-from rehydrate.model.checkpoint import Commit, Latest
+from rehydrate.errors import CommitConflictError, RunBusyError, StoreClosedError
+from rehydrate.model.checkpoint import Commit, Latest, RequestRow, Status
 from rehydrate.ports import CheckpointStorage
 
 from .contract_tools import Check, CommitMaker, MakeStore, ManualClock, head_of, loaded, refused
 
 #: How often two writers meet at one head.
 ROUNDS = 50
+
+
+class Meeting(Protocol):
+    """Where two that race wait for each other: a barrier of threads, or of processes."""
+
+    def wait(self) -> int:
+        """Wait for the other one."""
+        ...
 
 
 async def attempt(store: CheckpointStorage, commit: Commit) -> bool:
@@ -80,6 +90,72 @@ async def of_two_threads_one_wins(make: MakeStore, rounds: int = ROUNDS) -> None
     for number, won in enumerate(first):
         head = await head_of(store, f"r{number}")
         assert head.header.checkpoint_id == f"r{number}:0{'a' if won else 'b'}"
+    await store.close()
+
+
+async def of_two_threads_one_goes_on(make: MakeStore, rounds: int = ROUNDS) -> None:
+    """Two threads commit on one head at once, 50 times: exactly one is taken each time, and both go on from it."""
+    store, maker = make(clock=ManualClock()), CommitMaker()
+    await store.commit(maker.claim())
+    barrier = threading.Barrier(2, timeout=60)
+
+    def in_thread(tag: str) -> list[bool]:
+        return asyncio.run(race_on_one_head(store, tag, barrier, rounds))
+
+    first, second = await asyncio.gather(asyncio.to_thread(in_thread, "a"), asyncio.to_thread(in_thread, "b"))
+    assert [one + other for one, other in zip(first, second, strict=True)] == [1] * rounds
+    assert (await head_of(store)).header.seq == rounds
+    await store.close()
+
+
+async def race_on_one_head(
+    store: CheckpointStorage, tag: str, barrier: Meeting, rounds: int, *, seconds: float = 30.0
+) -> list[bool]:
+    """Commit on the head of the run `run`, `rounds` times together with another one, and say which were taken."""
+    won: list[bool] = []
+    for number in range(rounds):
+        maker = CommitMaker(tag=tag)
+        maker.head, maker.seq, maker.epoch = (await head_of(store)).header.checkpoint_id, number, 1
+        maker.know("k", tag.encode())
+        barrier.wait()
+        won.append(await attempt(store, maker.step({"k": tag.encode()}, seconds=seconds)))
+        barrier.wait()
+    return won
+
+
+async def saves_and_deletes_do_not_mix(make: MakeStore) -> None:
+    """While one task starts and ends a run again and again and another one deletes it, it is whole or not there."""
+    store, makers = make(clock=ManualClock()), [CommitMaker(tag=f".{number}") for number in range(25)]
+    request = RequestRow("q", "run", "", "open")
+    deleted: list[bool] = []
+
+    async def save() -> None:
+        for maker in makers:
+            while not await attempt(store, maker.claim({"k": b"1", "l": b"1"})):
+                maker.epoch = 0
+                maker.seq, maker.head = -1, None
+                await asyncio.sleep(0)
+            await store.commit(maker.step({"k": b"2"}, requests=[request]))
+            await store.commit(maker.step({"k": b"3"}, ["l"], seconds=0, status=Status.IDLE))
+
+    async def delete() -> None:
+        while sum(deleted) < len(makers):
+            try:
+                deleted.append(await store.delete("run"))
+            except RunBusyError:
+                deleted.append(False)
+            await asyncio.sleep(0)
+
+    async def look() -> None:
+        while sum(deleted) < len(makers):
+            stored = await store.load(Latest("run"))
+            known = ({"k": b"1", "l": b"1"}, {"k": b"2", "l": b"1"}, {"k": b"3"})
+            assert stored is None or stored.records == known[stored.header.seq]
+            await asyncio.sleep(0)
+
+    await asyncio.wait_for(asyncio.gather(save(), delete(), look()), 60)
+    assert await store.runs() == []
+    assert (await store.find_request("q"), await store.requests()) == (None, [])
     await store.close()
 
 
@@ -192,6 +268,8 @@ RACE_CHECKS: tuple[Check, ...] = (
     of_two_tasks_one_wins,
     of_two_with_one_id_one_wins,
     of_two_threads_one_wins,
+    of_two_threads_one_goes_on,
+    saves_and_deletes_do_not_mix,
     a_lost_commit_fails_alone,
     loops_come_and_go,
     a_cancelled_call_harms_nothing,

@@ -1,8 +1,8 @@
-"""The thread that owns a SQLite file in this process, however many store objects and event loops use it.
+"""The thread that owns a place on disk in this process, however many store objects and event loops use it.
 
 Calls come through a queue and are answered through the loop that asked; no object of a loop outlives its call. What
-a batch of calls does to the database is `sqlite_batch`'s. Connections and locks of a parent must not be used by the
-child of a fork: SQLite keeps its own account of locks per process.
+a batch of calls does to the place is the place's. Connections and locks of a parent must not be used by the child of a
+fork: SQLite keeps its own account of locks per process.
 """
 
 from __future__ import annotations
@@ -13,17 +13,19 @@ import contextlib
 import os
 import sqlite3
 import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Final
+from typing import Final, Generic, Protocol, TypeVar, cast
 
 from rehydrate.errors import RehydrateError, StoreClosedError, WrongCallError
 from rehydrate.ports.loops import future_of_thread
 
 from .calls import answer
-from .sqlite_batch import Task, Work, serve
-from .sqlite_database import Database
-from .sqlite_driver import Driver
+from .tasks import Place, Task
+
+_P = TypeVar("_P", bound=Place)
 
 #: Bounds of one batch: calls, and bytes of records.
 _BATCH_CALLS: Final = 1024
@@ -32,52 +34,70 @@ _BATCH_BYTES: Final = 16 * 1024 * 1024
 _EXIT_SECONDS: Final = 5.0
 
 
-class Call(Task):
+class Call(Task[_P]):
     """A task, and the future of the loop that waits for it."""
 
     __slots__ = ("future", "loop", "size")
 
-    def __init__(self, work: Work, *, writes: bool, size: int, alone: bool = False) -> None:
+    def __init__(self, work: Callable[[_P], object], *, writes: bool, size: int, alone: bool = False) -> None:
         super().__init__(work, writes=writes, alone=alone)
         self.size = size
         self.loop = asyncio.get_running_loop()
         self.future = future_of_thread(self.loop)
 
 
-class _Release:
+class _Release(Generic[_P]):
     """One store object less; `call` waits until that is done (a collected object waits for nothing)."""
 
     __slots__ = ("call",)
 
-    def __init__(self, call: Call | None) -> None:
+    def __init__(self, call: Call[_P] | None) -> None:
         self.call = call
 
 
-class Worker:
-    """The thread of one file. Store objects are counted, and the last one to be released closes the file.
+@dataclass(frozen=True, eq=False)
+class Kind(Generic[_P]):
+    """A kind of store: what makes the place at a path, and how a place serves a batch of tasks, `most` at once.
 
-    `former` is the one before it at the same path, which is over.
+    Variants of one kind have one name; a place is used in one of them at a time.
     """
 
-    def __init__(self, path: str, driver: Driver, former: Worker | None = None) -> None:
-        self.database = Database(path, driver)
+    name: str
+    make: Callable[[str], _P]
+    serve: Callable[[_P, Sequence[Task[_P]]], None]
+    most: int = _BATCH_CALLS
+    variant: str = ""
+
+
+class Worker(Generic[_P]):
+    """The thread of one place. Store objects are counted, and the last one to be released closes the place.
+
+    `kind` makes the place and says how it serves; `former` is the worker of what stood at the same path and is gone.
+    """
+
+    def __init__(self, path: str, kind: Kind[_P], former: Worker[_P] | None = None) -> None:
+        self.path = path
+        self.kind = kind
+        self.place = kind.make(path)
         self._former = former
         self.users = 0
-        self._queue: SimpleQueue[Call | _Release] = SimpleQueue()
+        self._queue: SimpleQueue[Call[_P] | _Release[_P]] = SimpleQueue()
         self._busy = threading.Lock()
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
         self._stopped = False
 
-    async def call(self, work: Work, *, writes: bool = False, size: int = 0, alone: bool = False) -> object:
+    async def call(
+        self, work: Callable[[_P], object], *, writes: bool = False, size: int = 0, alone: bool = False
+    ) -> object:
         """Do `work` on the thread; a cancelled await leaves it to be done."""
-        call = Call(work, writes=writes, size=size, alone=alone)
+        call = Call[_P](work, writes=writes, size=size, alone=alone)
         self._submit(call)
         return await call.future
 
     async def close(self) -> None:
         """Count one store object less and wait until what was queued before is done."""
-        call = Call(_nothing, writes=False, size=0)
+        call = Call[_P](_nothing, writes=False, size=0)
         self._submit(_Release(call))
         await call.future
 
@@ -96,13 +116,13 @@ class Worker:
     def let_go(self) -> None:
         """Free what it holds at the path; from any thread."""
         with self._busy:
-            self.database.let_go()
+            self.place.let_go()
 
     def before_fork(self) -> None:
         """Let no transaction and no connection be open while the process is copied."""
         self._busy.acquire()
         with contextlib.suppress(sqlite3.Error, RehydrateError):
-            self.database.disconnect()
+            self.place.disconnect()
 
     def after_fork_in_parent(self) -> None:
         """Go on; the connection is opened again when needed."""
@@ -110,13 +130,13 @@ class Worker:
 
     def after_fork_in_child(self) -> None:
         """Begin anew: no thread, no queue, no locks of the parent."""
-        self.database.forget()
+        self.place.forget()
         self._queue = SimpleQueue()
         self._busy = threading.Lock()
         self._starting = threading.Lock()
         self._thread = None
 
-    def _submit(self, item: Call | _Release) -> None:
+    def _submit(self, item: Call[_P] | _Release[_P]) -> None:
         if self._thread is None:
             self._start()
         self._queue.put(item)
@@ -127,7 +147,7 @@ class Worker:
     def _start(self) -> None:
         with self._starting:
             if self._thread is None:
-                name = f"rehydrate {Path(self.database.path).name}"
+                name = f"rehydrate {Path(self.path).name}"
                 self._thread = threading.Thread(target=self._loop, name=name, daemon=True)
                 self._thread.start()
 
@@ -147,20 +167,20 @@ class Worker:
             calls, release = self._next_batch()
             if calls:
                 with self._busy:
-                    serve(self.database, calls)
+                    self.kind.serve(self.place, calls)
                 answer(calls)
             if release is not None:
                 self._release_one()
                 answer([release.call] if release.call else [])
 
-    def _next_batch(self) -> tuple[list[Call], _Release | None]:
-        calls: list[Call] = []
+    def _next_batch(self) -> tuple[list[Call[_P]], _Release[_P] | None]:
+        calls: list[Call[_P]] = []
         size = 0
         item = self._queue.get()
         while isinstance(item, Call):
             calls.append(item)
             size += item.size
-            if len(calls) >= _BATCH_CALLS or size >= _BATCH_BYTES:
+            if len(calls) >= self.kind.most or size >= _BATCH_BYTES:
                 return calls, None
             try:
                 item = self._queue.get_nowait()
@@ -174,66 +194,94 @@ class Worker:
         self._stopped = True
         # Nobody is left to be told of an error; a WAL that stays behind is read by whoever opens the file next.
         with self._busy, contextlib.suppress(sqlite3.Error, RehydrateError, OSError):
-            self.database.close()
+            self.place.close()
         _forget(self)
 
     def _refuse_waiting(self) -> None:
-        calls: list[Call] = []
+        calls: list[Call[_P]] = []
         with contextlib.suppress(Empty):
             while True:
                 item = self._queue.get_nowait()
                 if isinstance(item, Call):
-                    item.error = StoreClosedError(self.database.store)
+                    item.error = StoreClosedError(self.place.store)
                     calls.append(item)
                 elif item.call is not None:
                     calls.append(item.call)
         answer(calls)
 
 
-def acquire(path: str, driver: Driver) -> Worker:
-    """Return the worker of a file, given by its real path, and count one store object more.
+class _AnyKind(Protocol):
+    """A kind of store, of whatever place."""
 
-    Raises `WrongCallError` where the file is in use here with the other driver.
+    @property
+    def name(self) -> str: ...
 
-    Where another file than the worker's stands at the path now, or none, or reading or writing it has failed, it is a
+
+class _AnyWorker(Protocol):
+    """A worker, of whatever place."""
+
+    users: int
+
+    @property
+    def path(self) -> str: ...
+
+    @property
+    def kind(self) -> _AnyKind: ...
+
+    def stop(self) -> None: ...
+
+    def before_fork(self) -> None: ...
+
+    def after_fork_in_parent(self) -> None: ...
+
+    def after_fork_in_child(self) -> None: ...
+
+
+def acquire(path: str, kind: Kind[_P]) -> Worker[_P]:
+    """Return the worker of a place, given by its real path, and count one store object more.
+
+    Raises `WrongCallError` where the place is in use here with another variant of its kind.
+
+    Where another place than the worker's stands at the path now, or none, or reading or writing it has failed, it is a
     new worker.
     """
     with _registry:
-        worker = _workers.get(path)
-        if worker is None or worker.database.is_over:
-            worker = _workers[path] = Worker(path, driver, former=worker)
+        worker = cast("Worker[_P] | None", _workers.get((kind.name, path)))
+        if worker is None or worker.place.is_over:
+            worker = Worker(path, kind, former=worker)
+            _workers[kind.name, path] = worker
             _open.add(worker)
-        elif worker.database.driver != driver:
+        elif worker.kind is not kind:
             raise WrongCallError(
-                f"store {path!r} is in use in this process with driver={worker.database.driver!r}.",
+                f"store {path!r} is in use in this process with {worker.kind.variant}.",
                 "Use one driver for a file in a process; two would take each other's locks away.",
             )
         worker.users += 1
         return worker
 
 
-def _drop(worker: Worker) -> bool:
+def _drop(worker: _AnyWorker) -> bool:
     with _registry:
         worker.users -= 1
         if worker.users:
             return False
-        if _workers.get(worker.database.path) is worker:
-            del _workers[worker.database.path]
+        if _workers.get((worker.kind.name, worker.path)) is worker:
+            del _workers[worker.kind.name, worker.path]
         return True
 
 
-def _forget(worker: Worker) -> None:
+def _forget(worker: _AnyWorker) -> None:
     with _registry:
         _open.discard(worker)
 
 
-def _nothing(database: Database) -> None:
+def _nothing(place: object) -> None:
     """Do nothing."""
 
 
 #: Workers by path, those that new store objects join; and all that may have something open, also while they close.
-_workers: dict[str, Worker] = {}
-_open: set[Worker] = set()
+_workers: dict[tuple[str, str], _AnyWorker] = {}
+_open: set[_AnyWorker] = set()
 _registry = threading.Lock()
 
 

@@ -1,0 +1,95 @@
+"""URLs of stores: taken apart into a scheme, a path and options, checked, and never shown with a password.
+
+It knows no store; which schemes there are, and what each takes, it is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
+
+from rehydrate.errors import WrongCallError
+
+
+class Form(NamedTuple):
+    """A form of URL: an example for errors, and the values that each of its options may have.
+
+    Where it is `foreign`, a host and other options are left in the URL for what opens it.
+    """
+
+    example: str
+    options: Mapping[str, Sequence[str]]
+    foreign: bool = False
+
+
+class StoreUrl(NamedTuple):
+    """A URL of a store taken apart; `whole` is it without the options of the store."""
+
+    scheme: str
+    path: str
+    options: dict[str, str]
+    whole: str
+
+
+def parsed_url(url: object, forms: Mapping[str, Form]) -> StoreUrl:
+    """Return a URL taken apart, given the form of each scheme. Raises `WrongCallError`."""
+    if not isinstance(url, str):
+        raise WrongCallError(f"the URL of a store is a {type(url).__name__}.", f"Pass a str: {_all(forms)}.")
+    parts = _split(url, forms)
+    form = forms.get(parts.scheme)
+    if form is None:
+        raise WrongCallError(f"{shown_url(url)!r} is no URL of a store that is known here.", f"Use {_all(forms)}.")
+    if "#" in url:
+        raise WrongCallError(f"{shown_url(url)!r} has a '#'.", "In a path write %23.")
+    given, others = _options(url, parts, form)
+    if form.foreign:
+        return StoreUrl(parts.scheme, parts.path, given, parts._replace(query=urlencode(others)).geturl())
+    if others:
+        known = " or ".join(f"{name}={values[0]}" for name, values in form.options.items())
+        raise WrongCallError(f"{shown_url(url)!r} has the option {others[0][0]!r}.", f"Such a store takes {known}.")
+    if parts.netloc:
+        raise WrongCallError(f"{shown_url(url)!r} names a host, and its store has none.", f"Use {form.example}.")
+    return StoreUrl(parts.scheme, unquote(parts.path), given, url)
+
+
+def shown_url(url: str) -> str:
+    """Return a URL without what may be secret in it, for an error: user, password, and values of options."""
+    scheme, found, rest = url.partition("://")
+    if not found:
+        return url.partition("?")[0]
+    rest, asked, query = rest.partition("?")
+    host, slash, path = rest.partition("/")
+    if "@" in rest:
+        # A password may hold a slash that should have been escaped.
+        host, slash, path = ("***@" + rest.rpartition("@")[2]).partition("/")
+    names = "&".join(f"{part.partition('=')[0]}=..." for part in query.split("&")) if asked else ""
+    return f"{scheme}://{host}{slash}{path}{asked}{names}"
+
+
+def _split(url: str, forms: Mapping[str, Form]) -> SplitResult:
+    try:
+        return urlsplit(url)
+    except ValueError:
+        # What is wrong with it would be told with the host, and maybe with the password.
+        raise WrongCallError("this is no URL of a store.", f"Use {_all(forms)}.") from None
+
+
+def _options(url: str, parts: SplitResult, form: Form) -> tuple[dict[str, str], list[tuple[str, str]]]:
+    given: dict[str, str] = {}
+    others: list[tuple[str, str]] = []
+    for name, value in parse_qsl(parts.query, keep_blank_values=True):
+        values = form.options.get(name)
+        if values is None:
+            others.append((name, value))
+            continue
+        if name in given or value not in values:
+            one = " or ".join(f"{name}={value}" for value in values)
+            raise WrongCallError(f"{shown_url(url)!r} does not say what {name!r} is.", f"Write {one}, once.")
+        given[name] = value
+    return given, others
+
+
+def _all(forms: Mapping[str, Form]) -> str:
+    *most, last = (form.example for form in forms.values())
+    return f"{', '.join(most)} or {last}"
