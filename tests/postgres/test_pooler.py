@@ -1,7 +1,7 @@
 """A transaction-mode pooler: each transaction comes to another connection of the server, and nothing is missed."""
 
 import asyncio
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import psycopg
 import pytest
@@ -79,7 +79,8 @@ def test_a_store_can_borrow_the_connections_of_a_pool(postgres: Place) -> None:
 
 def test_a_url_names_a_store(postgres_database: str) -> None:
     """`checkpoint_storage_from_url` hands options of libpq on and takes those of the store."""
-    url = f"postgresql:///?{urlencode(conninfo_to_dict(postgres_database))}&keep_events=true"
+    settings = {**conninfo_to_dict(postgres_database), "options": "-c search_path=nowhere"}
+    url = f"PostgreSQL:///?{urlencode(settings, quote_via=quote)}&keep_events=true"
     store = checkpoint_storage_from_url(url)
     assert isinstance(store, PostgresCheckpointStorage)
     assert store.keeps_events
