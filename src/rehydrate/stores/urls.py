@@ -44,7 +44,7 @@ def parsed_url(url: object, forms: Mapping[str, Form]) -> StoreUrl:
         raise WrongCallError(f"{shown_url(url)!r} has a '#'.", "In a path write %23.")
     given, others = _options(url, parts, form)
     if form.foreign:
-        # Put together by hand: `geturl` leaves out the slashes before an empty host, and libpq knows no '+' for a space.
+        # By hand: `geturl` leaves out the slashes before an empty host, and libpq knows no '+' for a space.
         place = parts.scheme + url.partition("?")[0][len(parts.scheme) :]
         query = urlencode(others, quote_via=quote)
         return StoreUrl(parts.scheme, parts.path, given, f"{place}?{query}" if query else place)
