@@ -1,12 +1,14 @@
 """A transaction-mode pooler: each transaction comes to another connection of the server, and nothing is missed."""
 
 import asyncio
+from urllib.parse import quote, urlencode
 
 import psycopg
 import pytest
-from psycopg.conninfo import make_conninfo
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg_pool import AsyncConnectionPool, ConnectionPool
 
+from rehydrate import checkpoint_storage_from_url
 from rehydrate.errors import StoreUnavailableError, WrongCallError
 from rehydrate.model.checkpoint import Latest
 from rehydrate.stores.postgres import PostgresCheckpointStorage
@@ -75,6 +77,23 @@ def test_a_store_can_borrow_the_connections_of_a_pool(postgres: Place) -> None:
             assert (connection.autocommit, connection.prepare_threshold) == (False, 3)
 
 
+def test_a_url_names_a_store(postgres_database: str) -> None:
+    """`checkpoint_storage_from_url` hands options of libpq on and takes those of the store."""
+    settings = {**conninfo_to_dict(postgres_database), "options": "-c search_path=nowhere"}
+    url = f"PostgreSQL:///?{urlencode(settings, quote_via=quote)}&keep_events=true"
+    store = checkpoint_storage_from_url(url)
+    assert isinstance(store, PostgresCheckpointStorage)
+    assert store.keeps_events
+
+    async def main() -> None:
+        await store.commit(CommitMaker().claim())
+        await store.close()
+
+    asyncio.run(main())
+    with psycopg.connect(postgres_database) as connection:
+        assert connection.execute("SELECT run_id FROM rehydrate.run").fetchall() == [(b"run",)]
+
+
 def test_what_is_no_place_is_refused(postgres: Place) -> None:
     """An asyncio pool, a pool that is not open, a URL that is none and names that are none say what to give instead."""
 
@@ -103,3 +122,27 @@ def test_a_password_is_in_no_text(postgres: Place) -> None:
         asyncio.run(store.head("run"))
     assert "s3cret" not in f"{store!r} {no.value} {no.value!r} {no.value.__cause__}"
     assert 'role "nobody" does not exist' in str(no.value)
+
+
+def test_nothing_is_left_on_the_connections_of_a_pooler(pooled: Place, pooler: TransactionPooler) -> None:
+    """Whoever gets a connection after the store finds no setting, lock, prepared statement or channel of it."""
+
+    async def main() -> None:
+        async with pooled.store(keep_events=True) as store:
+            maker = CommitMaker()
+            await store.commit(maker.claim({"k": b"v"}))
+            await store.load(Latest("run"))
+            await store.tag("run", "good", "run:0")
+            await store.commit(maker.end())
+            assert await store.delete("run") is True
+
+    asyncio.run(main())
+    left = """
+    SELECT current_setting('lock_timeout'), current_setting('idle_in_transaction_session_timeout'),
+        current_setting('search_path'), (SELECT count(*) FROM pg_prepared_statements),
+        (SELECT count(*) FROM pg_listening_channels()),
+        (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid())
+    """
+    with psycopg.connect(pooled.url, autocommit=True, prepare_threshold=None) as connection:
+        found = {connection.execute(left).fetchone() for _ in range(3)}
+    assert found == {("0", "0", '"$user", public', 0, 0, 0)}

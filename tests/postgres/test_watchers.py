@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from rehydrate import CheckpointStorage, CompressedCheckpointStorage, EncryptedCheckpointStorage, KeyRing
 from rehydrate.errors import StoreUnavailableError, WrongCallError
 from rehydrate.model.events import OutputYielded
-from rehydrate.ports import Watched
+from rehydrate.ports import Watched, watched
 from rehydrate.stores.postgres import listening
 from rehydrate.testing.contract_events import telling
 from rehydrate.testing.store_contract import CommitMaker
@@ -154,5 +155,31 @@ def test_the_thread_of_a_listener_ends_with_its_store(postgres: Place) -> None:
         await waits
         await asyncio.to_thread(thread.join, 10)
         assert listeners() == []
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("around", ["encrypted", "compressed", "both"])
+def test_a_store_around_the_store_wakes_its_readers(postgres: Place, around: str) -> None:
+    """Under the name that it hides a run by, or as it is."""
+    keys = KeyRing({"first": b"k" * 32})
+
+    def outside(store: CheckpointStorage) -> CheckpointStorage:
+        if around != "compressed":
+            store = EncryptedCheckpointStorage(store, keys)
+        return store if around == "encrypted" else CompressedCheckpointStorage(store)
+
+    async def main() -> None:
+        async with postgres.store(listen_url=postgres.url) as inner, postgres.store(keep_events=True) as other:
+            assert watched(outside(other)) is None
+            store, writes = outside(inner), outside(other)
+            assert watched(store) is store
+            maker = CommitMaker()
+            await writes.commit(telling(maker.claim(), b"one", last=1))
+            await store.changed("run", 1)
+            waits = asyncio.ensure_future(settled(store, "run", 1))
+            await asyncio.sleep(0)
+            await writes.commit(telling(maker.step(), b"two", last=2))
+            await waits
 
     asyncio.run(main())

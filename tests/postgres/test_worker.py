@@ -12,7 +12,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from rehydrate.errors import StoreUnavailableError
+from rehydrate.errors import CommitConflictError, StoreUnavailableError
 from rehydrate.model.checkpoint import Latest
 from rehydrate.stores.postgres import PostgresCheckpointStorage, session, worker
 from rehydrate.testing.store_contract import CommitMaker, ManualClock
@@ -105,6 +105,22 @@ def test_calls_of_a_run_are_done_in_their_order(postgres: Place) -> None:
             results = await asyncio.gather(*(one(store, f"r{number}") for number in range(10)))
         reads = [{"k": b"0"}, None, {"k": b"1"}, None, {"k": b"2"}, None]
         assert results == [[None, *reads, None, None, True, None]] * 10
+
+    asyncio.run(main())
+
+
+def test_a_commit_must_move_its_run_on(postgres: Place) -> None:
+    """A commit with a number that is not above the head's is refused, as in every store."""
+
+    async def main() -> None:
+        async with postgres.store(clock=CLOCK) as store:
+            maker = CommitMaker()
+            await store.commit(maker.claim())
+            await store.commit(maker.step())
+            maker.seq = 0
+            with pytest.raises(CommitConflictError, match="a head below number 1"):
+                await store.commit(maker.step({"k": b"v"}))
+            assert await store.read("run", ["k"]) == {}
 
     asyncio.run(main())
 
@@ -247,9 +263,15 @@ async def begin():
     await store.changed("run", 0)
 
 asyncio.run(begin())
+threads = [*vars(vars(store)["_worker"])["_links"], vars(store)["_listener"]]
+sources = [vars(thread).get("_source", thread) for thread in threads]
+sockets = [vars(source)["_connection"].fileno() for source in sources]
+assert len(sockets) >= 2
 child = os.fork()
 mine = theirs if child == 0 else maker
 if child == 0:
+    # The end of the parent must be seen by the server.
+    assert not any(os.path.exists(f"/proc/self/fd/{number}") for number in sockets)
     asyncio.run(store.commit(theirs.claim()))
 read = [asyncio.run(use(mine, mine.run_id, number)) for number in range(20)]
 assert read == [b"%d" % number for number in range(20)], read

@@ -11,7 +11,11 @@ from rehydrate.ports import CheckpointStorage
 from rehydrate.stores.file import FileCheckpointStorage
 from rehydrate.stores.memory import InMemoryCheckpointStorage
 from rehydrate.stores.sqlite import SqliteCheckpointStorage
-from rehydrate.testing.contract_damage import flipped_bits_are_reported, truncations_are_reported
+from rehydrate.testing.contract_damage import (
+    flipped_bits_are_reported,
+    swapped_pieces_make_no_other_run,
+    truncations_are_reported,
+)
 from rehydrate.testing.contract_events import EVENT_CHECKS
 from rehydrate.testing.contract_processes import of_two_processes_one_goes_on, of_two_processes_one_wins
 from rehydrate.testing.contract_races import (
@@ -28,6 +32,7 @@ from rehydrate.testing.store_contract import (
     StoredBytes,
 )
 from tests.postgres.server import Place
+from tests.postgres.stored import StoredColumns
 from tests.stores.pieces import StoredFields, StoredFiles
 from tests.stores.raw_files import quick_folder
 
@@ -55,6 +60,24 @@ class TestPostgresStore(SharedStoreContract):
     @pytest.fixture
     def make_store(self, postgres: Place) -> MakeStore:
         return postgres.store
+
+
+class TestDamageOfPostgres(DamageContract):
+    """The contract's part on damage, over the sealed columns of the PostgreSQL store's tables."""
+
+    @pytest.fixture
+    def make_store(self, postgres: Place) -> MakeStore:
+        return partial(postgres.store, keep_events=True)
+
+    @pytest.fixture
+    def stored(self, postgres: Place) -> Generator[StoredBytes]:
+        with StoredColumns(postgres) as stored:
+            yield stored
+
+    @pytest.mark.proof
+    def test_swapped_pieces_make_no_other_run(self, make_store: MakeStore, stored: StoredBytes) -> None:
+        """There are a thousand pairs of columns, and each costs connections."""
+        asyncio.run(swapped_pieces_make_no_other_run(make_store, stored))
 
 
 class TestSqliteStore(LocalStoreContract):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .around import compresses, listing_key
 from .clock import Clock, IdSource
 from .store import CheckpointStorage, Inspection, OpenRequest
-from .watching import Watched
+from .watching import Watched, watched
 
 __all__ = [
     "CheckpointStorage",
@@ -16,4 +16,5 @@ __all__ = [
     "Watched",
     "compresses",
     "listing_key",
+    "watched",
 ]

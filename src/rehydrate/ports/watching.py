@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
+from .store import CheckpointStorage
+
 
 @runtime_checkable
 class Watched(Protocol):
@@ -23,3 +25,8 @@ class Watched(Protocol):
         It may return without a reason, and does so after some seconds: the caller looks at the head again.
         """
         ...
+
+
+def watched(store: CheckpointStorage) -> Watched | None:
+    """Return a store that can wake those who wait, and `None` for any other."""
+    return store if isinstance(store, Watched) and store.wakes else None

@@ -25,7 +25,7 @@ from rehydrate.errors import (
 from rehydrate.model.checkpoint import Head, StoredEvent, key_text
 from rehydrate.model.events import Event
 from rehydrate.model.records import RunRecord
-from rehydrate.ports import CheckpointStorage, Watched
+from rehydrate.ports import CheckpointStorage, watched
 
 from .actor import Actor
 from .call import check_storage
@@ -121,8 +121,10 @@ class RunEvents:
             raise EventsNotKeptError(self._run_id, self._position + 1, head.header.events)
         if driven:
             await self._woken.wait()
-        elif isinstance(self._store, Watched) and self._store.wakes and _is_driven_elsewhere(head):
-            await self._store.changed(self._run_id, self._position)
+            return
+        waking = watched(self._store) if _is_driven_elsewhere(head) else None
+        if waking is not None:
+            await waking.changed(self._run_id, self._position)
         else:
             self._ended = True
 

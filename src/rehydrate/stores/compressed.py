@@ -22,7 +22,7 @@ from rehydrate.model.checkpoint import (
     StoredEvent,
     TurnRow,
 )
-from rehydrate.ports import CheckpointStorage, Inspection, listing_key
+from rehydrate.ports import CheckpointStorage, Inspection, listing_key, watched
 
 
 class CompressedCheckpointStorage:
@@ -56,6 +56,17 @@ class CompressedCheckpointStorage:
     def listing_key(self, run_id: str) -> str:
         """Return what the store inside orders a run by."""
         return listing_key(self._store, run_id)
+
+    @property
+    def wakes(self) -> bool:
+        """Whether the store inside can wake readers."""
+        return watched(self._store) is not None
+
+    async def changed(self, run_id: str, after: int) -> None:
+        """As the store inside; see `rehydrate.ports.Watched`."""
+        waking = watched(self._store)
+        if waking is not None:
+            await waking.changed(run_id, after)
 
     async def commit(self, commit: Commit) -> None:
         """As the store inside."""

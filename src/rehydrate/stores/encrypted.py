@@ -26,7 +26,7 @@ from rehydrate.model.checkpoint import (
     StoredEvent,
     TurnRow,
 )
-from rehydrate.ports import CheckpointStorage, Inspection, compresses
+from rehydrate.ports import CheckpointStorage, Inspection, compresses, watched
 
 from .archives import check_archive
 from .arguments import (
@@ -85,6 +85,18 @@ class EncryptedCheckpointStorage:
     def listing_key(self, run_id: str) -> str:
         """Return what `runs` orders a run by."""
         return self._names.run(run_id)
+
+    @property
+    def wakes(self) -> bool:
+        """Whether the store inside can wake readers."""
+        return watched(self._store) is not None
+
+    async def changed(self, run_id: str, after: int) -> None:
+        """Return once a run may have changed; see `rehydrate.ports.Watched`."""
+        check_texts(run_id=run_id)
+        waking = watched(self._store)
+        if waking is not None:
+            await waking.changed(self._names.run(run_id), after)
 
     async def commit(self, commit: Commit) -> None:
         """Write one commit. Raises `CommitConflictError` where head, epoch, an id or a key is not as expected."""

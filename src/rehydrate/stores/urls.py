@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
-from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
+from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit
 
 from rehydrate.errors import WrongCallError
 
@@ -44,7 +44,10 @@ def parsed_url(url: object, forms: Mapping[str, Form]) -> StoreUrl:
         raise WrongCallError(f"{shown_url(url)!r} has a '#'.", "In a path write %23.")
     given, others = _options(url, parts, form)
     if form.foreign:
-        return StoreUrl(parts.scheme, parts.path, given, parts._replace(query=urlencode(others)).geturl())
+        # By hand: `geturl` leaves out the slashes before an empty host, and libpq knows no '+' for a space.
+        place = parts.scheme + url.partition("?")[0][len(parts.scheme) :]
+        query = urlencode(others, quote_via=quote)
+        return StoreUrl(parts.scheme, parts.path, given, f"{place}?{query}" if query else place)
     if others:
         known = " or ".join(f"{name}={values[0]}" for name, values in form.options.items())
         raise WrongCallError(f"{shown_url(url)!r} has the option {others[0][0]!r}.", f"Such a store takes {known}.")

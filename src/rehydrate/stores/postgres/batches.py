@@ -14,7 +14,7 @@ from rehydrate.model.checkpoint import Commit
 
 from .connections import Link
 from .session import Session
-from .writing import Renewal, renew_leases, write_commits
+from .writing import Outcome, Renewal, renew_leases, write_commits
 
 #: The time of a store's own clock; `None` where the server's is to be taken.
 Now: TypeAlias = Callable[[], float | None]
@@ -30,6 +30,7 @@ class Single(NamedTuple):
     """Something to read, or to write in a transaction of its own: `work(session, again)`; see `Link.do`."""
 
     work: Callable[[Session, bool], object]
+    writes: bool
 
 
 #: What is done together with others.
@@ -54,31 +55,26 @@ def size_of(work: Write) -> int:
 def do_single(link: Link, task: Task, single: Single) -> None:
     """Do something that is done alone."""
     try:
-        task.result = link.do(single.work)
+        task.result = link.do(single.work, writes=single.writes)
     except BaseException as error:  # a thread hands on whatever happened: nobody else would hear of it
         task.error = error
 
 
 def do_writes(link: Link, tasks: Sequence[Task], now: Now) -> None:
     """Do writes of different runs: all commits in one transaction, and all renewals in one."""
-    saves = [(task, task.work) for task in tasks if isinstance(task.work, Save)]
+    saves = [(task, task.work.commit) for task in tasks if isinstance(task.work, Save)]
     renewals = [(task, task.work) for task in tasks if isinstance(task.work, Renewal)]
     if saves:
-        commits = [work.commit for _, work in saves]
-        _do_all(
-            [task for task, _ in saves],
-            lambda: link.do(lambda session, again: write_commits(session, commits, now(), again=again)),
-        )
+        commits = [commit for _, commit in saves]
+        _do_all(link, [task for task, _ in saves], lambda s, again: write_commits(s, commits, now(), again=again))
     if renewals:
-        leases = [work for _, work in renewals]
-        _do_all(
-            [task for task, _ in renewals], lambda: link.do(lambda session, _: renew_leases(session, leases, now()))
-        )
+        leases = [renewal for _, renewal in renewals]
+        _do_all(link, [task for task, _ in renewals], lambda s, _: renew_leases(s, leases, now()))
 
 
-def _do_all(tasks: Sequence[Task], work: Callable[[], Sequence[RehydrateError | None]]) -> None:
+def _do_all(link: Link, tasks: Sequence[Task], work: Callable[[Session, bool], Sequence[Outcome]]) -> None:
     try:
-        for task, error in zip(tasks, work(), strict=True):
+        for task, error in zip(tasks, link.do(work, writes=True), strict=True):
             task.error = error
     except BaseException as error:  # as in `do_single`
         for task in tasks:

@@ -172,7 +172,7 @@ class Link:
         self._source = source
         self._waits = waits
 
-    def do(self, work: Callable[[Session, bool], _T]) -> _T:
+    def do(self, work: Callable[[Session, bool], _T], *, writes: bool) -> _T:
         """Do `work(session, again)`; `again`: an earlier attempt may have been done. Raises no errors of PostgreSQL.
 
         `work` is done anew where the server could not be reached, the connection was lost, or another transaction won.
@@ -187,7 +187,7 @@ class Link:
                 error = found
             if wait is None or not is_transient(error):
                 told = translate(error, self._connector.place.store)
-                raise (in_doubt(told) if again else told) from error
+                raise (in_doubt(told) if again and writes else told) from error
             time.sleep(wait)
         raise AssertionError("the last round returns or raises")
 

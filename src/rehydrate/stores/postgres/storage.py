@@ -273,10 +273,13 @@ class PostgresCheckpointStorage:
         await self._worker.close()
 
     async def _read(self, work: Callable[[Session], _T], run_id: str | None = None) -> _T:
-        return await self._change(lambda session, _: work(session), run_id)
+        return await self._single(lambda session, _: work(session), run_id, writes=False)
 
-    async def _change(self, work: Callable[[Session, bool], _T], run_id: str | None) -> _T:
-        return cast("_T", await self._open().call(self._driver.Single(work), run_id))
+    async def _change(self, work: Callable[[Session, bool], _T], run_id: str) -> _T:
+        return await self._single(work, run_id, writes=True)
+
+    async def _single(self, work: Callable[[Session, bool], _T], run_id: str | None, *, writes: bool) -> _T:
+        return cast("_T", await self._open().call(self._driver.Single(work, writes), run_id))
 
     def _open(self) -> Worker:
         if self._closed:

@@ -82,7 +82,7 @@ class Worker:
 
     async def close(self) -> None:
         """End when all that was asked is done, and wait for that."""
-        call = Call(Single(_nothing), None)
+        call = Call(Single(_nothing, writes=False), None)
         with self._state:
             self._closers.append(call)
             self.release()
