@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from rehydrate.runtime.result import WorkflowRunResult
     from rehydrate.runtime.runner import Runner, RunnerContext
     from rehydrate.runtime.stream import RunStream
+    from rehydrate.stores.compressed import CompressedCheckpointStorage
+    from rehydrate.stores.encrypted import EncryptedCheckpointStorage
+    from rehydrate.stores.key_ring import KeyRing
     from rehydrate.stores.memory import InMemoryCheckpointStorage
     from rehydrate.stores.sqlite import SqliteCheckpointStorage
     from rehydrate.wiring import checkpoint_storage_from_url
@@ -44,13 +47,16 @@ __version__ = "0.1.0"
 __all__ = [
     "Case",
     "CheckpointStorage",
+    "CompressedCheckpointStorage",
     "Default",
     "DrainSummary",
     "DrainedRun",
+    "EncryptedCheckpointStorage",
     "ExecutionContext",
     "Executor",
     "FunctionExecutor",
     "InMemoryCheckpointStorage",
+    "KeyRing",
     "LegacyRequest",
     "MigrationView",
     "PendingRequest",

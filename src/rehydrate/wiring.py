@@ -35,19 +35,25 @@ from rehydrate.runtime.requests import PendingRequest, RequestAnswer
 from rehydrate.runtime.result import WorkflowRunResult
 from rehydrate.runtime.runner import Runner, RunnerContext
 from rehydrate.runtime.stream import RunStream
+from rehydrate.stores.compressed import CompressedCheckpointStorage
+from rehydrate.stores.encrypted import EncryptedCheckpointStorage
+from rehydrate.stores.key_ring import KeyRing
 from rehydrate.stores.memory import InMemoryCheckpointStorage
 from rehydrate.stores.sqlite import SqliteCheckpointStorage
 
 __all__ = [
     "Case",
     "CheckpointStorage",
+    "CompressedCheckpointStorage",
     "Default",
     "DrainSummary",
     "DrainedRun",
+    "EncryptedCheckpointStorage",
     "ExecutionContext",
     "Executor",
     "FunctionExecutor",
     "InMemoryCheckpointStorage",
+    "KeyRing",
     "LegacyRequest",
     "MigrationView",
     "PendingRequest",

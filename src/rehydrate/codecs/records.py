@@ -10,12 +10,12 @@ from typing import Final, cast
 
 import msgspec
 
-from rehydrate.errors import CheckpointCorruptError
+from rehydrate.errors import CheckpointCorruptError, EncryptedCheckpointError
 from rehydrate.model.checkpoint import Header, key_of
 from rehydrate.model.records import RECORD_TYPES, Key, PartRecord, Record, Spliced, StateRecord
 from rehydrate.model.sealed import Items, Sealed
 
-from .envelope import unwrap, wrap
+from .envelope import is_encrypted, unwrap, wrap
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _DECODERS: Final = {kind: msgspec.msgpack.Decoder(type_) for kind, type_ in RECORD_TYPES.items()}
@@ -51,9 +51,9 @@ _STATE_VIEW: Final = msgspec.msgpack.Decoder(_StateView)
 _PART_VIEW: Final = msgspec.msgpack.Decoder(_PartView)
 
 
-def encode_record(record: Record) -> bytes:
-    """Return a record's enveloped bytes."""
-    return wrap(_ENCODER.encode(record))
+def encode_record(record: Record, *, compress: bool = False) -> bytes:
+    """Return a record's enveloped bytes; `compress` is `wrap`'s."""
+    return wrap(_ENCODER.encode(record), compress=compress)
 
 
 def decode_record(kind: str, data: bytes, *, hashed: bool = False) -> Record:
@@ -77,6 +77,8 @@ def decode_records(records: dict[str, bytes]) -> list[tuple[Key, Record]]:
     found: list[tuple[Key, Record]] = []
     for text, data in records.items():
         key = key_of(text)
+        if key is None and is_encrypted(data):
+            raise EncryptedCheckpointError("a stored record")
         if key is None:
             raise CheckpointCorruptError("a record", f"its key {text!r:.80} has no form that is written")
         found.append((key, decode_record(key[1], data, hashed=True)))

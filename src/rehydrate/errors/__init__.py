@@ -36,6 +36,7 @@ from .codec import (
 )
 from .definition import ExecutorDefinitionError, FrozenExecutorError, IdError, PolicyError, WorkflowBuildError
 from .draining import DrainingError, RunDrainedError
+from .encryption import EncryptedCheckpointError, MissingExtraError, NotEncryptedError, WrongKeyError
 from .migration import HomelessWorkError, MigrationError, MissingMigrationError, NewerVersionError
 from .restore import (
     CheckpointCorruptError,
@@ -88,6 +89,7 @@ __all__ = [
     "DefinitionError",
     "DrainingError",
     "EffectError",
+    "EncryptedCheckpointError",
     "EventsNotKeptError",
     "ExecutorDefinitionError",
     "ForeignCheckpointError",
@@ -104,11 +106,13 @@ __all__ = [
     "MarkError",
     "MessageTypeError",
     "MigrationError",
+    "MissingExtraError",
     "MissingMigrationError",
     "MissingResourceError",
     "NewerVersionError",
     "NoHandlerError",
     "NoStoreError",
+    "NotEncryptedError",
     "NotStorableError",
     "OfferConflictError",
     "PendingRequestsError",
@@ -149,4 +153,5 @@ __all__ = [
     "WorkflowBuildError",
     "WorkflowCheckpointException",
     "WrongCallError",
+    "WrongKeyError",
 ]

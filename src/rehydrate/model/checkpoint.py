@@ -75,6 +75,8 @@ class Header(msgspec.Struct, frozen=True, gc=False, array_like=True, kw_only=Tru
     changed: int = 0
     scopes: tuple[str, ...] = ()
     reason: str = ""
+    #: What a store around a store keeps for itself; the store inside gives it back as it was.
+    sealed: bytes = b""
 
 
 class Put(msgspec.Struct, frozen=True, gc=False):

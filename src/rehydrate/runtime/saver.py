@@ -19,7 +19,7 @@ from rehydrate.model.checkpoint import Cause, Commit, Header, Lease, Put, Reques
 from rehydrate.model.events import Event
 from rehydrate.model.records import ReceiptRecord, ReceiptsRecord, RequestRecord, ScopeRecord, TurnRecord
 from rehydrate.model.status_table import is_legal
-from rehydrate.ports import CheckpointStorage, Clock
+from rehydrate.ports import CheckpointStorage, Clock, compresses
 
 _MODULUS: Final = 1 << 256
 _OF_REQUESTS: Final = frozenset({"request", "receipt", "receipts"})
@@ -83,6 +83,8 @@ class Ledger:
         #: Why the next checkpoint is made, where that is not told by what it changes: a claim's input.
         self.cause: Cause | None = None
         self.reason = ""
+        #: Whether the store wants big records compressed.
+        self.compress = False
 
     def turn_to(self, status: Status) -> None:
         """Change the run's status, as the status table allows."""
@@ -116,7 +118,7 @@ class Ledger:
                         total -= known
                         removes.append(text)
                     continue
-                data = encode_record(record)
+                data = encode_record(record, compress=self.compress)
                 digest = record_digest(text, data)
                 known = digests.get(text)
                 if known == digest:
@@ -173,6 +175,7 @@ class Saver:
     def __init__(self, store: CheckpointStorage, ledger: Ledger, lease: Lease, expected: str | None) -> None:
         self.store = store
         self.ledger = ledger
+        ledger.compress = compresses(store)
         self.lease = lease
         self.expected = expected
 

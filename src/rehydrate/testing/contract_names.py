@@ -14,7 +14,7 @@ import msgspec
 from rehydrate.errors import CheckpointCorruptError, CommitConflictError, RunBusyError, WrongCallError
 from rehydrate.model.checkpoint import Commit, Latest, Put, RequestRow, Status
 
-from .contract_tools import Check, CommitMaker, MakeStore, ManualClock, head_of, loaded, refused
+from .contract_tools import Check, CommitMaker, MakeStore, ManualClock, head_of, in_order, loaded, refused
 
 #: Texts that break a store which builds statements or paths out of them.
 HOSTILE = (
@@ -100,7 +100,7 @@ async def texts_are_data(make: MakeStore) -> None:
         assert await store.find_turn(text, text) == turn
         assert [header.run_id for header in await store.runs(workflow=text)] == [text]
         await store.renew(text, text, 1, 30)
-    assert [header.run_id for header in await store.runs()] == sorted(HOSTILE)
+    assert [header.run_id for header in await store.runs()] == in_order(store, *HOSTILE)
     await store.close()
 
 

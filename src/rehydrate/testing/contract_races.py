@@ -42,6 +42,29 @@ async def of_two_tasks_one_wins(make: MakeStore, rounds: int = ROUNDS) -> None:
     await store.close()
 
 
+async def of_two_with_one_id_one_wins(make: MakeStore, rounds: int = ROUNDS) -> None:
+    """Two tasks commit different records under one checkpoint id: the winner's are there, and it goes on at once."""
+    store, maker = make(clock=ManualClock()), CommitMaker()
+    await store.commit(maker.claim({"k": b"0"}))
+
+    async def go_on(rival: CommitMaker, puts: dict[str, bytes], after: int) -> bool:
+        if not await attempt(store, rival.step(puts)):
+            return False
+        for _ in range(after):
+            await asyncio.sleep(0)
+        await store.commit(rival.step({"m": b"on"}))
+        return True
+
+    for number in range(rounds):
+        rivals = [maker.copy(owner="owner", tag="") for _ in range(2)]
+        puts = [{"k": b"%d" % number, f"l{number}": b"v"}, {"k": b"other"}]
+        won = await asyncio.gather(*(go_on(one, put, number % 5) for one, put in zip(rivals, puts, strict=True)))
+        assert sorted(won) == [False, True]
+        maker = rivals[won.index(True)]
+        assert (await loaded(store, Latest("run"))).records == maker.records
+    await store.close()
+
+
 async def of_two_threads_one_wins(make: MakeStore, rounds: int = ROUNDS) -> None:
     """Two threads with loops of their own start the same runs through one store: each run is started exactly once."""
     store = make(clock=ManualClock())
@@ -167,6 +190,7 @@ async def a_closed_store_says_so(make: MakeStore) -> None:
 
 RACE_CHECKS: tuple[Check, ...] = (
     of_two_tasks_one_wins,
+    of_two_with_one_id_one_wins,
     of_two_threads_one_wins,
     a_lost_commit_fails_alone,
     loops_come_and_go,

@@ -7,10 +7,12 @@ Each check is an async function over `make(clock=...)` and fails by an assert.
 
 from __future__ import annotations
 
-from rehydrate.errors import CheckpointNotFoundError, CommitConflictError, WrongCallError
-from rehydrate.model.checkpoint import Head, Header, Latest, RequestRow, Status
+import msgspec
 
-from .contract_tools import Check, CommitMaker, MakeStore, ManualClock, head_of, loaded, refused
+from rehydrate.errors import CheckpointNotFoundError, CommitConflictError, WrongCallError
+from rehydrate.model.checkpoint import Cause, Head, Header, Latest, RequestRow, Status
+
+from .contract_tools import Check, CommitMaker, MakeStore, ManualClock, head_of, in_order, loaded, refused
 
 
 async def a_claim_starts_a_run(make: MakeStore) -> None:
@@ -115,6 +117,20 @@ async def the_end_of_a_turn_clears_the_owner(make: MakeStore) -> None:
     await store.close()
 
 
+async def a_header_comes_back_whole(make: MakeStore) -> None:
+    """Every field of a header is kept, also what a store around this one keeps in it."""
+    store, maker = make(clock=ManualClock()), CommitMaker()
+    commit = maker.claim()
+    whole = msgspec.structs.replace(
+        commit.header, cause=Cause.EDIT, size=7, changed=2, scopes=("", "a#1/b#2"), reason="why", sealed=b"\x00\xff"
+    )
+    await store.commit(msgspec.structs.replace(commit, header=whole))
+    await store.commit(maker.end())
+    assert (await loaded(store, "run:0")).header == whole
+    assert (await store.history("run"))[1] == whole
+    await store.close()
+
+
 async def puts_replace_and_removes_delete(make: MakeStore) -> None:
     """The head has the newest of each record; removing what is not there is fine; empty data is data."""
     store, maker = make(clock=ManualClock()), CommitMaker()
@@ -211,7 +227,7 @@ async def history_goes_by_pages(make: MakeStore) -> None:
 
 
 async def runs_are_listed_by_id(make: MakeStore) -> None:
-    """Runs come ordered by id, by pages, and by workflow and status of their heads."""
+    """Runs come ordered by id (or by what it is hidden under), by pages, and by workflow and status of their heads."""
     store = make(clock=ManualClock())
     for name, workflow in (("b", "one"), ("a", "two"), ("c", "one"), ("é", "one"), ("B", "two")):
         maker = CommitMaker(name, workflow=workflow)
@@ -222,14 +238,15 @@ async def runs_are_listed_by_id(make: MakeStore) -> None:
     async def ids(workflow: str | None = None, status: str | None = None, after: str | None = None) -> list[str]:
         return [header.run_id for header in await store.runs(workflow=workflow, status=status, after=after)]
 
-    assert await ids() == ["B", "a", "b", "c", "é"]
-    assert [header.run_id for header in await store.runs(after="a", limit=2)] == ["b", "c"]
-    assert await ids("one") == ["b", "c", "é"]
-    assert await ids(status="IDLE") == ["a", "c"]
+    everything = in_order(store, "B", "a", "b", "c", "é")
+    assert await ids() == everything
+    assert [header.run_id for header in await store.runs(after=everything[1], limit=2)] == everything[2:4]
+    assert await ids("one") == in_order(store, "b", "c", "é")
+    assert await ids(status="IDLE") == in_order(store, "a", "c")
     assert await ids("one", "IDLE") == ["c"]
-    assert await ids("one", "RUNNING", "b") == ["é"]
+    assert await ids("one", "RUNNING", in_order(store, "b", "é")[0]) == in_order(store, "b", "é")[1:]
     assert await ids("none") == []
-    assert await ids(status=Status.IDLE) == ["a", "c"]
+    assert await ids(status=Status.IDLE) == in_order(store, "a", "c")
     await refused(WrongCallError, store.runs(limit=0))
     error = await refused(WrongCallError, store.runs(status="IDEL"))
     assert "'IDEL'" in str(error)
@@ -244,6 +261,7 @@ RUN_CHECKS: tuple[Check, ...] = (
     an_epoch_ends_with_the_next_claim,
     a_lease_runs_on_the_stores_clock,
     the_end_of_a_turn_clears_the_owner,
+    a_header_comes_back_whole,
     puts_replace_and_removes_delete,
     earlier_checkpoints_stay,
     big_records_are_exact,

@@ -24,7 +24,7 @@ from rehydrate.model.checkpoint import (
     Stored,
     TurnRow,
 )
-from rehydrate.ports import CheckpointStorage, Clock
+from rehydrate.ports import CheckpointStorage, Clock, listing_key
 
 _Error = TypeVar("_Error", bound=RehydrateError)
 
@@ -61,6 +61,11 @@ async def loaded(store: CheckpointStorage, ref: CheckpointRef) -> Stored:
     stored = await store.load(ref)
     assert stored is not None, f"{ref!r} is not there"
     return stored
+
+
+def in_order(store: CheckpointStorage, *run_ids: str) -> list[str]:
+    """Return run ids as a store lists them: by themselves, or by what it hides them under."""
+    return sorted(run_ids, key=lambda run_id: listing_key(store, run_id))
 
 
 class ManualClock:

@@ -1,0 +1,39 @@
+"""What a store around a store says of itself beside the protocol of all stores, so that who uses it need not know it.
+
+A store that says nothing of these compresses nothing and lists runs by their ids.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+from .store import CheckpointStorage
+
+
+@runtime_checkable
+class Compressing(Protocol):
+    """A store that may ask for big records to be compressed, which is done where records are encoded."""
+
+    @property
+    def compresses(self) -> bool:
+        """Whether big records are to be compressed."""
+        ...
+
+
+@runtime_checkable
+class ListingByKey(Protocol):
+    """A store that hides run ids, and lists runs by what it hides them under."""
+
+    def listing_key(self, run_id: str) -> str:
+        """Return what `runs` orders a run by."""
+        ...
+
+
+def compresses(store: CheckpointStorage) -> bool:
+    """Tell whether a store wants big records compressed."""
+    return isinstance(store, Compressing) and store.compresses
+
+
+def listing_key(store: CheckpointStorage, run_id: str) -> str:
+    """Return what a store orders a run by: its id, where it says nothing else."""
+    return store.listing_key(run_id) if isinstance(store, ListingByKey) else run_id

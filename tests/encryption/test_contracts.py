@@ -1,0 +1,33 @@
+"""Every store with encryption or compression around it passes the public contract."""
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from rehydrate.testing.store_contract import LocalStoreContract, MakeStore, StoreContract
+from tests.encryption.kit import compressed, encrypted, encrypted_in_memory
+
+
+class TestEncryptedInMemory(StoreContract):
+    """The contract over the memory store with encryption around it."""
+
+    @pytest.fixture
+    def make_store(self) -> MakeStore:
+        return encrypted_in_memory
+
+
+class TestEncryptedSqlite(LocalStoreContract):
+    """The contract over the SQLite store with encryption around it, with other processes on the same file."""
+
+    @pytest.fixture
+    def make_store(self, tmp_path: Path) -> MakeStore:
+        return partial(encrypted, tmp_path / "runs.db")
+
+
+class TestCompressedSqlite(LocalStoreContract):
+    """The contract over the SQLite store with encryption and compression around it."""
+
+    @pytest.fixture
+    def make_store(self, tmp_path: Path) -> MakeStore:
+        return partial(compressed, tmp_path / "runs.db")
