@@ -67,6 +67,7 @@ class _Kept(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unkno
     changed: int
     scopes: tuple[str, ...]
     reason: str
+    sealed: bytes
     first: int
     end: int
 
@@ -114,6 +115,7 @@ def seal_written(written: Written, before: str | None) -> bytes:
         header.changed,
         header.scopes,
         header.reason,
+        header.sealed,
         written.first,
         written.end,
     )
@@ -163,6 +165,7 @@ def open_written(data: object, names: Names, what: str, *, is_forgotten: bool = 
         changed=kept.changed,
         scopes=kept.scopes,
         reason=kept.reason,
+        sealed=kept.sealed,
     )
     return Written(header, kept.first, kept.end)
 
