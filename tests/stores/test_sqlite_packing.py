@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from rehydrate import SqliteCheckpointStorage
@@ -140,6 +142,27 @@ def test_damage_to_packed_records_is_reported(path: Path, damage: str) -> None:
         _use(path, lambda store: store.load(At("run", 20)))
     stored = _use(path, lambda store: store.load(Latest("run")))
     assert stored.records == _states()[-1]
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "place"),
+    [
+        pytest.param(2**63, 2**63, [1, 0, "k", 0, 1, b"", b""], id="rows beyond all"),
+        pytest.param(9, 9, [-4, 0, "k", 0, 1, b"", b""], id="a number below 1"),
+        pytest.param(9, 9, [9, 0, "k", 0, 1, b"", b""], id="a record in itself"),
+        pytest.param(9, 9, [1, 2**63, "k", 0, 1, b"", b""], id="a removal beyond all"),
+        pytest.param(9, 9, [1, 0, "k", 0, 1, b"", b"", 1], id="a field too many"),
+        pytest.param(9, 9, None, id="more than is allowed"),
+    ],
+)
+def test_a_forged_list_is_refused(path: Path, first: int, last: int, place: list[object] | None) -> None:
+    """A list with a right checksum that nothing here has written is damage, for every call that reads it."""
+    listed = msgspec.msgpack.encode([place]) if place is not None else bytes(5 * 1024 * 1024)
+    body = msgspec.msgpack.encode([1, first, last, zlib.compress(listed)])
+    change(path, f"UPDATE rehydrate_packed SET body = x'{(hashlib.sha256(body).digest()[:8] + body).hex()}'")
+    for call in (lambda s: s.load(At("run", 20)), lambda s: s.archive("run"), lambda s: s.forget("run", [1])):
+        with pytest.raises(CheckpointCorruptError):
+            _use(path, call)
 
 
 def test_every_flipped_bit_of_a_list_is_reported(path: Path) -> None:

@@ -23,6 +23,8 @@ SMALL: Final = 2048
 FAN: Final = 64
 #: What counts as a small part there.
 _SMALL_PART: Final = 4096
+#: Bytes of fragments that are made one.
+_FRAGMENTS: Final = 1100
 #: A value may have this many pieces, and more with its size: many cost every save, and few cost merging.
 _PIECES: Final = 32
 _BYTES_PER_SQUARED_PIECE: Final = 8
@@ -174,7 +176,7 @@ class _Splice:
             segments += self._written(
                 new[new_at : match.new], self.old.read(old_at, min(match.old, old_at + INLINE + 1))
             )
-            segments += self.old.cut(match.old, match.old + match.size)
+            segments += self._tidied(list(self.old.cut(match.old, match.old + match.size)))
             old_at, new_at = match.old + match.size, match.new + match.size
         segments = self._fanned(self._with_few_inline(_coalesced(segments)))
         parts = {segment.number: len(segment.data) for segment in segments if segment.number is not None}
@@ -194,6 +196,16 @@ class _Splice:
         if _alike(replaced[::-1], data[: -size - 1 : -1]) >= _alike(replaced, data[:size]):
             return [self._new_part(data[:-size]), _inline(data[-size:])]
         return [_inline(data[:size]), self._new_part(data[size:])]
+
+    def _tidied(self, kept: list[Segment]) -> list[Segment]:
+        """Make one of the small fragments that a stretch which was kept begins with: listing them costs every save."""
+        count = size = 0
+        for segment in kept:
+            size += _size(segment)
+            if segment.is_whole or size > _FRAGMENTS:
+                break
+            count += 1
+        return self._merged(kept, 0, count) if count > 2 else kept
 
     def _with_few_inline(self, segments: list[Segment]) -> list[Segment]:
         """Make a part of inline segments in a row that are more than a few bytes together."""

@@ -28,6 +28,8 @@ _HEAD: Final = 40
 _TAIL: Final = 8
 #: After so many records that lie in none, no further ones are looked for.
 _PATIENCE: Final = 4
+#: No row has a higher number.
+_NO_END: Final = 2**63
 #: Bytes of an unpacked list of places; more is damage.
 _CEILING: Final = 4 * 1024 * 1024
 
@@ -122,7 +124,7 @@ def pack_records(
         places = _places(left, removals, data)
         if not places:
             continue
-        packed = zlib.compress(_encode(places))
+        packed = zlib.compress(_encode(_relative(places)))
         database.execute(_PACK, (no, seal_row(_Pack(no, first, first + count - 1, packed))))
         gone = {place.number for place in places}
         database.execute_many(_DROP, [(place.number,) for place in places])
@@ -140,10 +142,14 @@ def packed_records(database: Database, no: int) -> list[Packed]:
             raise CheckpointCorruptError(what, "it belongs to another run")
         unpacking = zlib.decompressobj()
         try:
-            places = _decode(unpacking.decompress(pack.places, _CEILING))
+            places = _absolute(_decode(unpacking.decompress(pack.places, _CEILING)))
         except (zlib.error, msgspec.MsgspecError) as error:
             raise CheckpointCorruptError(what, str(error)) from None
         rows = (pack.first, pack.last)
+        # Records lie in one that was written after them, in the commit that removed them.
+        known = range(1, pack.first)
+        if not pack.last < _NO_END or any(p.number not in known or p.removal not in range(pack.first) for p in places):
+            raise CheckpointCorruptError(what, "its numbers are none that were given")
         found += [Packed(place.number, place.key, rows, place) for place in places]
         found += [Packed(place.removal, place.key, rows, None) for place in places if place.removal]
     return sorted(found, key=lambda packed: packed.number)
@@ -174,6 +180,36 @@ def unpack_records(database: Database, no: int) -> None:
     ]
     database.execute_many(_RECORD, rows)
     database.execute(_NO_PACKS, (no,))
+
+
+def _relative(places: Sequence[_Place]) -> list[_Place]:
+    """Return places whose numbers count from those of the place before: small ones, which compress well."""
+    found: list[_Place] = []
+    number = removal = offset = 0
+    for place in places:
+        found.append(
+            _Place(
+                place.number - number,
+                place.removal - removal,
+                place.key,
+                place.offset - offset,
+                place.size,
+                place.head,
+                place.tail,
+            )
+        )
+        number, removal, offset = place.number, place.removal, place.offset + place.size
+    return found
+
+
+def _absolute(places: Sequence[_Place]) -> list[_Place]:
+    found: list[_Place] = []
+    number = removal = offset = 0
+    for place in places:
+        number, removal, offset = number + place.number, removal + place.removal, offset + place.offset
+        found.append(_Place(number, removal, place.key, offset, place.size, place.head, place.tail))
+        offset += place.size
+    return found
 
 
 def _places(old: Sequence[Old], removals: Mapping[str, int], data: bytes) -> list[_Place]:
