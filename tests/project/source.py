@@ -6,6 +6,7 @@ Reads files only; it must not import what it reads.
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ TESTS = ROOT / "tests"
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+DEFINITIONS = (ast.ClassDef, *FUNCTIONS)
 
 
 @dataclass(frozen=True)
@@ -49,22 +51,24 @@ class Place(NamedTuple):
         return self.chain[-2] if len(self.chain) > 1 else None
 
 
-def sources(folder: Path) -> list[Source]:
-    """All Python files under a folder, in order of their names."""
+@lru_cache
+def sources(folder: Path) -> tuple[Source, ...]:
+    """All Python files under a folder, in order of their names; read once, as each rule asks for them."""
     files = sorted(folder.rglob("*.py"))
-    return [Source.parse(file.relative_to(folder).as_posix(), file.read_text(encoding="utf-8")) for file in files]
+    return tuple(Source.parse(file.relative_to(folder).as_posix(), file.read_text(encoding="utf-8")) for file in files)
 
 
 TOP = Place()
 
 
 def places(node: ast.AST, place: Place = TOP) -> Iterator[tuple[Place, ast.AST]]:
-    """Every node below one, with its place."""
-    for child in ast.iter_child_nodes(node):
-        defines = isinstance(child, (ast.ClassDef, *FUNCTIONS))
-        inner = Place((*place.chain, child)) if defines else place
+    """Every node below one, with its place; a node comes before what is in it, and before those that follow it."""
+    waiting = [(place, child) for child in ast.iter_child_nodes(node)][::-1]
+    while waiting:
+        outer, child = waiting.pop()
+        inner = Place((*outer.chain, child)) if isinstance(child, DEFINITIONS) else outer
         yield inner, child
-        yield from places(child, inner)
+        waiting += [(inner, below) for below in ast.iter_child_nodes(child)][::-1]
 
 
 def called_name(call: ast.Call) -> str:
