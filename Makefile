@@ -45,6 +45,7 @@ format: $(READY) ## format and sort imports in place
 
 bench: $(READY) ## measure, compare with the floor
 	@$(PY) -m benchmarks
+	@$(PY) -m benchmarks.stores --supersteps 1000
 
 clean: ## remove the environment and everything made by the other targets
 	@rm -rf $(VENV) .venv-lowest build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache

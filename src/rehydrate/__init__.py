@@ -35,6 +35,11 @@ if TYPE_CHECKING:
     from rehydrate.runtime.result import WorkflowRunResult
     from rehydrate.runtime.runner import Runner, RunnerContext
     from rehydrate.runtime.stream import RunStream
+    from rehydrate.service.differences import Cut, Difference, Differences, diff_checkpoints
+    from rehydrate.service.history import HistoryEntry, RunHistory
+    from rehydrate.service.pruning import KeptCheckpoint, PrunedRun, PruneSummary, prune
+    from rehydrate.service.retention import Retention
+    from rehydrate.service.transfer import ExportedRun, export_run, import_run
     from rehydrate.stores.compressed import CompressedCheckpointStorage
     from rehydrate.stores.encrypted import EncryptedCheckpointStorage
     from rehydrate.stores.file import FileCheckpointStorage
@@ -50,15 +55,21 @@ __all__ = [
     "Case",
     "CheckpointStorage",
     "CompressedCheckpointStorage",
+    "Cut",
     "Default",
+    "Difference",
+    "Differences",
     "DrainSummary",
     "DrainedRun",
     "EncryptedCheckpointStorage",
     "ExecutionContext",
     "Executor",
+    "ExportedRun",
     "FileCheckpointStorage",
     "FunctionExecutor",
+    "HistoryEntry",
     "InMemoryCheckpointStorage",
+    "KeptCheckpoint",
     "KeyRing",
     "LegacyRequest",
     "MigrationView",
@@ -68,11 +79,15 @@ __all__ = [
     "PlainRequest",
     "PlainScope",
     "PostgresCheckpointStorage",
+    "PruneSummary",
+    "PrunedRun",
     "Reducer",
     "RequestAnswer",
+    "Retention",
     "Retry",
     "RunEvents",
     "RunFailedError",
+    "RunHistory",
     "RunStream",
     "Runner",
     "RunnerContext",
@@ -95,12 +110,16 @@ __all__ = [
     "append",
     "checkpoint_storage_from_url",
     "checkpointable",
+    "diff_checkpoints",
     "drain",
     "drain_on_sigterm",
     "executor",
+    "export_run",
     "extend",
     "handler",
+    "import_run",
     "merge",
+    "prune",
     "response_handler",
 ]
 

@@ -104,7 +104,7 @@ def test_a_field_of_a_header_is_hidden_unless_it_is_known_to_be_clear() -> None:
     clear |= {"pending", "events", "cause", "size", "changed"}
     made = {"run_id", "workflow", "digest", "records", "sealed"}
     hidden = {field.name for field in msgspec.structs.fields(Header)} - clear - made
-    assert hidden == {"scopes", "reason"}
+    assert hidden == {"keyed", "scopes", "reason"}
     assert all(getattr(seen, name) == getattr(full, name) for name in clear)
     assert not any(getattr(seen, name) for name in hidden)
     assert asyncio.run(store.head(f"run-{C}")).header == full

@@ -136,10 +136,7 @@ class Hands:
 
     def merge(self, command: MergeState) -> Input:
         """Call the reducers."""
-        values = {
-            item.key: sealed(mix(item.base and item.base.value, item.values) % 1000, 0)
-            for item in command.contributions
-        }
+        values = {item.key: sealed(mix(item.base, item.values) % 1000, 0) for item in command.contributions}
         return StateMerged(command.path, values)
 
     def _effects(self, start: StartInvocation, mark: int, fuel: int) -> tuple[Effect, ...]:

@@ -165,8 +165,8 @@ def test_a_header_of_a_newer_format_says_so(tmp_path: Path) -> None:
     """A header written by newer code is an error of its own, even where its fields are others."""
     path = tmp_path / "runs.db"
     fill(path)
-    body = msgspec.msgpack.encode([[2, 7], "no number"])
-    sealed = hashlib.sha256(body).digest()[:8] + body
+    body = msgspec.msgpack.encode([2, 7, "no number"])
+    sealed = hashlib.sha256(msgspec.msgpack.encode(["run", "flow", "run:2"]) + body).digest()[:8] + body
     change(path, f"UPDATE rehydrate_checkpoint SET body = x'{sealed.hex()}'")
     with pytest.raises(CheckpointFormatError, match="has format 2; this version reads up to 1"):
         use(path, lambda store: store.load(Latest("run")))
@@ -187,7 +187,7 @@ def test_a_checkpoint_that_a_lost_run_left_is_damage(tmp_path: Path) -> None:
     fill(path)
     assert change(path, "DELETE FROM rehydrate_run") == 1
     for run_id in ("run", "another"):
-        with pytest.raises(CheckpointCorruptError, match=r"run 'run' in store .*: its checkpoint run:0 is there") as no:
+        with pytest.raises(CheckpointCorruptError, match=r"checkpoint run:0 in store .*: it is there") as no:
             use(path, lambda store, run_id=run_id: store.commit(CommitMaker(run_id).claim()))
         assert "process" not in str(no.value)
     assert ask(path, "SELECT count(*) FROM rehydrate_run") == [(0,)]

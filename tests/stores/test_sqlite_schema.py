@@ -30,11 +30,11 @@ def test_each_migration_is_applied_once_with_its_checksum(tmp_path: Path) -> Non
     path = tmp_path / "runs.db"
     fill(path)
     schema = ask(path, SCHEMA)
-    names = ["0001_runs.sql", "0002_events.sql", "0003_inbox_and_tags.sql"]
+    names = ["0001_runs.sql", "0002_events.sql", "0003_inbox_and_tags.sql", "0004_packed.sql"]
     texts = [files("rehydrate.stores").joinpath("sql", name).read_bytes() for name in names]
     applied = [
         (number, name, hashlib.sha256(text).hexdigest())
-        for number, name, text in zip((1, 2, 3), names, texts, strict=True)
+        for number, name, text in zip((1, 2, 3, 4), names, texts, strict=True)
     ]
     assert ask(path, "SELECT * FROM rehydrate_migration") == applied
     use(path, lambda store: store.head("run"))

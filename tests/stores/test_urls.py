@@ -8,6 +8,7 @@ import pytest
 from rehydrate import (
     FileCheckpointStorage,
     InMemoryCheckpointStorage,
+    PostgresCheckpointStorage,
     SqliteCheckpointStorage,
     checkpoint_storage_from_url,
 )
@@ -89,6 +90,14 @@ def test_a_wrong_url_says_what_there_is(url: str, problem: str, fix: str) -> Non
         checkpoint_storage_from_url(url)
     assert problem in no.value.problem
     assert fix in no.value.fix
+
+
+def test_a_database_is_named_by_its_url_without_showing_the_password() -> None:
+    """A PostgreSQL URL makes a store without connecting; its own option is taken and its password is never shown."""
+    store = checkpoint_storage_from_url("postgresql://me:secret@nowhere.invalid/runs?keep_events=true&sslmode=disable")
+    assert isinstance(store, PostgresCheckpointStorage)
+    assert store.keeps_events is True
+    assert "secret" not in repr(store)
 
 
 @pytest.mark.parametrize("url", [None, 3, b"memory://", Path("runs.db")])

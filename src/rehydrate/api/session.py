@@ -6,13 +6,14 @@ to run.
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from typing import Literal, Unpack, overload
 
 from rehydrate.errors import WrongCallError
 from rehydrate.ports import CheckpointStorage
 from rehydrate.runtime.call import CheckpointArgument, check_given
 from rehydrate.runtime.checkpoint import WorkflowCheckpoint
+from rehydrate.runtime.editing import EditOptions
 from rehydrate.runtime.following import RunEvents
 from rehydrate.runtime.options import CallOptions, TurnOptions
 from rehydrate.runtime.position import Position
@@ -88,6 +89,17 @@ class Session:
         """Go on from a checkpoint of this run."""
         check_given(checkpoint)
         return self._runner.run(message, stream=stream, checkpoint=checkpoint, **options)
+
+    async def edit(
+        self,
+        state: Mapping[str, object] | None = None,
+        *,
+        reason: str,
+        checkpoint: CheckpointArgument = None,
+        **options: Unpack[EditOptions],
+    ) -> WorkflowCheckpoint:
+        """Set state of the session's run, as `Workflow.edit` does; with `fork=True` the session goes on in the fork."""
+        return await self._runner.edit(state, reason=reason, checkpoint=checkpoint, **options)
 
     def events(self, *, after: int = 0) -> RunEvents:
         """Return the events of the session's run behind number `after`, as `Workflow.events` does."""

@@ -5,7 +5,7 @@ It holds no run state and no event loop's objects; any number of runs may use it
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from typing import Literal, Unpack, overload
 
 from rehydrate.codecs import ValueCodec, type_name
@@ -14,6 +14,8 @@ from rehydrate.graph.description import WorkflowDescription, describe_workflow
 from rehydrate.graph.drawing import DrawingFormat, draw
 from rehydrate.ports import CheckpointStorage
 from rehydrate.runtime.call import CheckpointArgument, check_given
+from rehydrate.runtime.checkpoint import WorkflowCheckpoint
+from rehydrate.runtime.editing import EditOptions
 from rehydrate.runtime.following import RunEvents
 from rehydrate.runtime.options import CallOptions, TurnOptions
 from rehydrate.runtime.position import Position
@@ -34,6 +36,12 @@ class RunOptions(CallOptions, total=False):
 
 class ResumeOptions(TurnOptions, total=False):
     """The keyword arguments of `Workflow.resume`."""
+
+    checkpoint_storage: CheckpointStorage | None
+
+
+class WorkflowEditOptions(EditOptions, total=False):
+    """The keyword arguments of `Workflow.edit`, but for the reason."""
 
     checkpoint_storage: CheckpointStorage | None
 
@@ -123,6 +131,24 @@ class Workflow:
         check_given(checkpoint)
         runner = Runner(self, options.pop("checkpoint_storage", None))
         return runner.run(message, stream=stream, checkpoint=checkpoint, **options)
+
+    async def edit(
+        self,
+        checkpoint: CheckpointArgument,
+        state: Mapping[str, object] | None = None,
+        *,
+        reason: str,
+        **options: Unpack[WorkflowEditOptions],
+    ) -> WorkflowCheckpoint:
+        """Set state of one scope from outside of a turn, and return the checkpoint that this makes.
+
+        `checkpoint` is the head of its run; with `fork=True` any one, of which a new run is made. `path` is the
+        scope's, left out the root's; `delete` names keys to remove; `reason` is kept in the header. Nothing runs, and
+        the run stands as it stood. Raises as `run` does before anything has run, and `WrongCallError` for a scope, or a
+        key to remove, that is not there.
+        """
+        runner = Runner(self, options.pop("checkpoint_storage", None))
+        return await runner.edit(state, reason=reason, checkpoint=checkpoint, **options)
 
     def session(
         self,

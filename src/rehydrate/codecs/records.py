@@ -12,7 +12,7 @@ import msgspec
 
 from rehydrate.errors import CheckpointCorruptError, EncryptedCheckpointError
 from rehydrate.model.checkpoint import Header, key_of
-from rehydrate.model.records import RECORD_TYPES, Key, PartRecord, Record, StateRecord
+from rehydrate.model.records import RECORD_TYPES, Key, PartRecord, Record, Spliced, StateRecord
 from rehydrate.model.sealed import Items, Sealed
 
 from .envelope import is_encrypted, unwrap, wrap
@@ -37,7 +37,7 @@ class _ItemsView(msgspec.Struct, gc=False, array_like=True, forbid_unknown_field
 
 
 class _StateView(msgspec.Struct, gc=False, array_like=True, forbid_unknown_fields=True):
-    value: _SealedView | None
+    value: _SealedView | Spliced | None
     count: int = 0
     merged: int = 0
     next: int = 0
@@ -92,7 +92,9 @@ def _as_long_as_it_is(view: memoryview) -> bytes:
 
 def _big_state(body: memoryview) -> StateRecord:
     state = _STATE_VIEW.decode(body)
-    value = None if state.value is None else Sealed(state.value.type, _as_long_as_it_is(state.value.data))
+    value = state.value
+    if isinstance(value, _SealedView):
+        value = Sealed(value.type, _as_long_as_it_is(value.data))
     return StateRecord(value, state.count, state.merged, state.next)
 
 

@@ -11,7 +11,7 @@ import msgspec
 
 from rehydrate.model.checkpoint import Status
 from rehydrate.model.events import Event
-from rehydrate.model.records import Delivery, StateRecord
+from rehydrate.model.records import Delivery
 from rehydrate.model.sealed import Payload, Sealed
 
 
@@ -53,7 +53,7 @@ class Contribution(msgspec.Struct, frozen=True, gc=False):
     """What a reducer is to merge into one key: the value before, and the contributions in order."""
 
     key: str
-    base: StateRecord | None
+    base: Sealed | None
     values: tuple[Sealed, ...]
 
 

@@ -10,16 +10,21 @@ from rehydrate.model.records import (
     DoneRecord,
     RunRecord,
     ScopeRecord,
+    Spliced,
     StateRecord,
     StepRecord,
     TimerRecord,
     Trail,
     TurnRecord,
 )
+from rehydrate.model.sealed import Items
 
 from .plan import invocation_name
+from .rope import numbers_of
 from .run import Run
+from .splicing import grows
 
+_NOTHING = Items(b"", 0)
 _RUN_LEVEL = frozenset({"run", "signature", "turn", "output", "receipt", "receipts"})
 
 
@@ -154,16 +159,45 @@ def _check_step(run: Run, path: str, step: StepRecord, scope: ScopeRecord, where
 
 def _check_state(run: Run, path: str, where: str) -> list[str]:
     found: list[str] = []
-    counts: dict[str, int] = {}
+    parts: dict[str, dict[str, Items]] = {}
     for name, record in run.table(path, "part").items():
-        key = name.rpartition("\x1f")[0]
-        counts[key] = counts.get(key, 0) + record.items.count
+        key, _, number = name.rpartition("\x1f")
+        parts.setdefault(key, {})[number] = record.items
     for key, record in run.table(path, "state").items():
         state: StateRecord = record
-        if state.value is None and state.count != counts.pop(key, 0):
-            found.append(f"I14: a list in state has all its parts ({where}: {key!r})")
-    found += [f"I15: a part belongs to a list in state ({where}: {key!r})" for key in counts]
+        value, left = state.value, parts.get(key, {})
+        if isinstance(value, Spliced) and not _takes_its_pieces(value, left):
+            found.append(f"I21: a value in state has its pieces ({where}: {key!r})")
+        elif grows(state):
+            held = value.count if isinstance(value, Spliced) else 0
+            if state.count != held + sum(items.count for items in left.values()):
+                found.append(f"I14: a list in state has all its parts ({where}: {key!r})")
+            left.clear()
+    found += [f"I15: a part belongs to a value in state ({where}: {key!r})" for key, left in parts.items() if left]
     numbers = [record.number for kind in ("join", "gather") for record in run.table(path, kind).values()]
     if len(numbers) != len(set(numbers)):
         found.append(f"I16: messages that joins and maps hold are numbered apart ({where})")
     return found
+
+
+def _takes_its_pieces(value: Spliced, parts: dict[str, Items]) -> bool:
+    """Take a value's parts out of those that there are; `False` where one is missing or used more than once."""
+    free = {number: len(items.data) for number, items in parts.items()}
+    used: set[str] = set()
+    for piece in value.pieces:
+        if isinstance(piece, bytes):
+            continue
+        if len(piece) == 2 and abs(piece[1] - piece[0]) < len(parts) and numbers_of(piece):
+            ranges = [(str(number), free.get(str(number), 0)) for number in numbers_of(piece)]
+        elif len(piece) == 3 and 0 <= piece[1] < piece[2] <= len(parts.get(str(piece[0]), _NOTHING).data):
+            ranges = [(str(piece[0]), piece[2] - piece[1])]
+        else:
+            return False
+        for number, size in ranges:
+            used.add(number)
+            if not 0 < size <= free.get(number, 0):
+                return False
+            free[number] -= size
+    for number in used:
+        del parts[number]
+    return True

@@ -9,13 +9,14 @@ from collections.abc import Mapping
 
 from rehydrate.ids import join_slot
 from rehydrate.model.effects import SetState
-from rehydrate.model.records import PartRecord, StateRecord
+from rehydrate.model.records import StateRecord
 from rehydrate.model.sealed import Items, Sealed
 
 from .change import Change
 from .run import Draft
 from .scopes import is_over
-from .state import Write, Writes, note_write, part_names, set_whole
+from .splicing import grows, items_added, items_set, sealed_value
+from .state import Write, Writes, note_write, set_whole
 
 
 def copy_in(draft: Draft, parent: str, child: str, keys: Mapping[str, str]) -> None:
@@ -59,7 +60,9 @@ def _left_by(change: Change, parent: str, executor: str, resting: list[tuple[int
 
 def _value(draft: Draft, path: str, key: str) -> Sealed | Items | None:
     record: StateRecord | None = draft.get(path, "state", key)
-    if record is None or record.value is not None:
-        return record.value if record is not None else None
-    parts: list[PartRecord] = [draft.get(path, "part", name) for name in part_names(draft, path, key)]
-    return Items(b"".join(part.items.data for part in parts), record.count)
+    if record is None:
+        return None
+    if not grows(record):
+        return sealed_value(draft, path, key, record)
+    parts = items_set(draft, path, key, record) + items_added(draft, path, key, record)
+    return Items(b"".join(part.data for part in parts), record.count)

@@ -18,12 +18,12 @@ from .change import Change
 from .commands import Contribution
 from .plan import ChainKey
 from .run import Draft
+from .splicing import part_name, put_value, remove_parts, sealed_value
 
 #: So many small parts are merged into one.
 FAN: Final = 64
 #: Parts are merged only up to so many bytes, so that an append of large elements never rewrites them.
 MERGED_BYTES: Final = 256 * 1024
-_SEPARATOR: Final = "\x1f"
 
 
 class Write(msgspec.Struct, frozen=True, gc=False):
@@ -94,12 +94,13 @@ def contributions(change: Change, path: str, graph: Definition, writes: Writes) 
         reducer = graph.reducers.get(key)
         if reducer is None or reducer.name in LIST_REDUCERS:
             continue
-        base: StateRecord | None = change.draft.get(path, "state", key)
+        record: StateRecord | None = change.draft.get(path, "state", key)
+        base = sealed_value(change.draft, path, key, record) if record is not None else None
         values: list[Sealed] = []
         for write in made:
             effect = write.effect
             if isinstance(effect, SetState):
-                base = StateRecord(cast("Sealed", effect.value)) if effect.value is not None else None
+                base = cast("Sealed | None", effect.value)
                 values = []
             else:
                 values.append(cast("Sealed", effect.value))
@@ -113,7 +114,7 @@ def apply_writes(draft: Draft, path: str, graph: Definition, writes: Writes, mer
     for key, made in writes.items():
         value = merged.get(key)
         if value is not None:
-            draft.put(path, "state", key, StateRecord(value))
+            put_value(draft, path, key, value)
             continue
         reducer = graph.reducers.get(key)
         grows = reducer is not None and reducer.name in LIST_REDUCERS
@@ -128,17 +129,11 @@ def apply_writes(draft: Draft, path: str, graph: Definition, writes: Writes, mer
 
 def set_whole(draft: Draft, path: str, effect: SetState) -> None:
     """Replace a key's value, or remove it."""
-    record: StateRecord | None = draft.get(path, "state", effect.key)
-    if record is not None and record.value is None:
-        for name in part_names(draft, path, effect.key):
-            draft.remove(path, "part", name)
-    if effect.value is None:
-        draft.remove(path, "state", effect.key)
-    elif isinstance(effect.value, Sealed):
-        draft.put(path, "state", effect.key, StateRecord(effect.value))
-    else:
-        draft.put(path, "part", part_name(effect.key, 0), PartRecord(effect.value))
-        draft.put(path, "state", effect.key, StateRecord(None, effect.value.count, merged=1, next=1))
+    if effect.value is not None:
+        put_value(draft, path, effect.key, effect.value)
+        return
+    remove_parts(draft, path, effect.key, draft.get(path, "state", effect.key))
+    draft.remove(path, "state", effect.key)
 
 
 def _append(draft: Draft, path: str, key: str, items: Items) -> None:
@@ -156,16 +151,4 @@ def _append(draft: Draft, path: str, key: str, items: Items) -> None:
             count = sum(part.items.count for part in parts)
             draft.put(path, "part", part_name(key, merged), PartRecord(Items(data, count)))
         merged = number + 1
-    draft.put(path, "state", key, StateRecord(None, record.count + items.count, merged, number + 1))
-
-
-def part_name(key: str, number: int) -> str:
-    """Return the name of a part record."""
-    return f"{key}{_SEPARATOR}{number}"
-
-
-def part_names(draft: Draft, path: str, key: str) -> list[str]:
-    """Return the names of a list's parts in their order."""
-    prefix = key + _SEPARATOR
-    names = [name for name, _ in draft.items(path, "part") if name.startswith(prefix)]
-    return sorted(names, key=lambda name: int(name[len(prefix) :]))
+    draft.put(path, "state", key, StateRecord(record.value, record.count + items.count, merged, number + 1))

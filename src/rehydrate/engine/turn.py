@@ -15,10 +15,10 @@ from rehydrate.model.records import (
     RequestRecord,
     RestRecord,
     ScopeRecord,
-    SignatureRecord,
     Trail,
     TurnRecord,
 )
+from rehydrate.model.signatures import signature_record
 
 from .change import Change
 from .discard import discard
@@ -38,7 +38,7 @@ def begin_turn(change: Change, arrived: TurnArrived) -> None:
     draft = change.draft
     if arrived.new_run is not None:
         draft.put("", "run", "", arrived.new_run)
-        draft.put("", "signature", "", SignatureRecord(arrived.signature))
+        draft.put("", "signature", "", signature_record(arrived.signature))
         draft.put_scope("", ScopeRecord(()))
     _put_turn(change, arrived)
     change.barriers = True

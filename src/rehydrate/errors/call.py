@@ -95,6 +95,8 @@ class RunExistsError(CallError):
     head: str
     #: The workflow it belongs to, where that is another one.
     workflow: str = ""
+    #: True where a file of this run was to be taken in.
+    importing: bool = False
 
     def text(self) -> str:
         """Name the run."""
@@ -103,9 +105,28 @@ class RunExistsError(CallError):
 
     def action(self) -> str:
         """Say what to do next."""
+        if self.importing:
+            return "Delete the run first (storage.delete(run_id)), or import the file into another store."
         if self.workflow:
             return "Pass another run_id to start a new run: run ids are unique in a store."
         return 'Pass checkpoint="latest" to go on with it, or another run_id to start a new run.'
+
+
+@dataclass(eq=False, repr=False)
+class ImportConflictError(CallError):
+    """A run cannot be taken in, since something of it belongs to another run of the store by now."""
+
+    code: ClassVar[str] = "import-conflict"
+    run_id: str
+    problem: str
+
+    def text(self) -> str:
+        """Name the run and what is in its way."""
+        return f"run {self.run_id!r} cannot be taken into this store, which has {self.problem}."
+
+    def action(self) -> str:
+        """Say what to do next."""
+        return "Nothing was taken in. Import the file into another store, or delete the run that is in its way."
 
 
 @dataclass(eq=False, repr=False)

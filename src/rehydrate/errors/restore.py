@@ -19,6 +19,8 @@ class CheckpointNotFoundError(WorkflowCheckpointException):
     ref: str
     #: True where a run has this id.
     is_run: bool = False
+    #: What is there instead.
+    near: tuple[str, ...] = ()
 
     def text(self) -> str:
         """Name what was looked for."""
@@ -28,6 +30,8 @@ class CheckpointNotFoundError(WorkflowCheckpointException):
         """Say what to do next."""
         if self.is_run:
             return f'Pass checkpoint="latest" with run_id={self.ref!r} for the newest checkpoint of that run.'
+        if self.near:
+            return f"There is {', '.join(self.near)}; RunHistory(storage, run_id) lists all."
         return "Check the id and the store; storage.runs() and storage.history(run_id) list what is there."
 
 

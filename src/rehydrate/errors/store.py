@@ -139,3 +139,24 @@ class StoreClosedError(StoreError):
     def action(self) -> str:
         """Say what to do next."""
         return "Make a new store object."
+
+
+@dataclass(eq=False, repr=False)
+class ExportFileError(StoreError):
+    """The file of an exported run cannot be written or read."""
+
+    code: ClassVar[str] = "export-file"
+    path: str
+    #: `written` or `read`.
+    done: str
+    problem: str
+
+    def text(self) -> str:
+        """Name file and problem."""
+        return f"the file {self.path!r} cannot be {self.done}: {self.problem}."
+
+    def action(self) -> str:
+        """Say what to do next."""
+        if self.done == "written":
+            return "What was there before is unchanged. Check the folder, its permissions and the space on the disk."
+        return "Check the path and its permissions."

@@ -11,6 +11,7 @@ import msgspec
 
 from .effects import Effect, Failure, Route
 from .sealed import Items, Payload, Sealed
+from .signatures import SignatureRecord
 
 Trail: TypeAlias = tuple[int, ...]
 DeliveryKind: TypeAlias = Literal["message", "answer", "list", "request"]
@@ -27,12 +28,6 @@ class RunRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_u
     version: int
     signature: str
     legacy: bool = False
-
-
-class SignatureRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
-    """The signature's canonical text, kept so that an error can list what differs."""
-
-    text: str
 
 
 class TurnRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
@@ -253,20 +248,38 @@ class InstanceRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, for
     value: Sealed
 
 
+#: A piece of a value: inline bytes; whole parts, from one number to another; or part, start and end of a range.
+Piece: TypeAlias = bytes | tuple[int, ...]
+
+
+class Spliced(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True, tag=1, tag_field="_"):
+    """A value whose bytes are pieces of part records, one after the other.
+
+    Without a type they are `count` elements of a list; then parts from the number `until` on hold further ones. So far
+    `merged` parts were made of small ones; their numbers are -1 and below, so that they follow each other too.
+    """
+
+    type: str
+    pieces: tuple[Piece, ...]
+    count: int = 0
+    until: int = 0
+    merged: int = 0
+
+
 class StateRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
-    """One key of a scope's state: a value, or (`value` is `None`) a list of `count` elements in part records.
+    """One key of a scope's state: a value, or (`value` is `None` or has no type) a list of `count` elements in parts.
 
     Parts are numbered; those below `merged` are not merged again, `next` is the next number.
     """
 
-    value: Sealed | None
+    value: Sealed | Spliced | None
     count: int = 0
     merged: int = 0
     next: int = 0
 
 
 class PartRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
-    """Some elements of a list in state."""
+    """Some elements of a list in state, or some of the bytes of a value (`count` is 0)."""
 
     items: Items
 

@@ -213,10 +213,10 @@ def _check_id(value: object, argument: str) -> None:
         raise WrongCallError(error.text(), error.action()) from None
 
 
-def check_given(checkpoint: CheckpointArgument) -> None:
-    """Refuse to resume nothing: that would start a new run."""
+def check_given(checkpoint: CheckpointArgument, verb: str = "resume") -> None:
+    """Refuse to resume nothing, which would start a new run, and to edit nothing."""
     if checkpoint is None:
-        raise WrongCallError("resume was given no checkpoint.", 'Pass an id, a checkpoint, a result, or "latest".')
+        raise WrongCallError(f"{verb} was given no checkpoint.", 'Pass an id, a checkpoint, a result, or "latest".')
 
 
 @dataclass(frozen=True)

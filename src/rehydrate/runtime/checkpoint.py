@@ -25,6 +25,7 @@ from rehydrate.codecs.records import decode_records, encode_record
 from rehydrate.engine import reading
 from rehydrate.engine.invariants import check_run
 from rehydrate.engine.run import Run
+from rehydrate.engine.splicing import grows, sealed_value
 from rehydrate.errors import CheckpointCorruptError, InconsistentRunError
 from rehydrate.ids import check_id, child_path, join_slot, scope_of
 from rehydrate.model.checkpoint import Cause, Header, Status, Stored, key_text
@@ -102,8 +103,8 @@ class WorkflowCheckpoint:
         """The root's state in plain values."""
         found: dict[str, Plain] = {}
         for key, record in self.records.table("", "state").items():
-            if isinstance(record, StateRecord) and record.value is not None:
-                found[key] = plain(record.value.data)
+            if isinstance(record, StateRecord) and not grows(record):
+                found[key] = plain(sealed_value(self.records, "", key, record).data)
             else:
                 found[key] = self._list(key)
         return MappingProxyType(found)

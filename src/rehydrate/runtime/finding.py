@@ -44,6 +44,12 @@ class Found:
     same: bool = False
     recorded: bool = False
 
+    @property
+    def handed_on(self) -> bool:
+        """Tell whether it stands as its process left it; an unfinished one whose owner is known was lost."""
+        head = self.head
+        return head is not None and head.owner is None and head.header.checkpoint_id == self.checkpoint.checkpoint_id
+
 
 class Finder:
     """Looks for the run of one call."""
@@ -143,6 +149,11 @@ class Finder:
     def new_run_id(self) -> str | None:
         """Return the id that a new run gets from the call or its idempotency key."""
         return self.call.run_id or self.program.run_id_of_key(self.call.idempotency_key)
+
+    def forked_run_id(self) -> str:
+        """Return the id of the run that a fork makes: given, from the idempotency key, or random."""
+        given = None if self.call.is_latest else self.call.run_id
+        return given or self.program.run_id_of_key(self.call.idempotency_key) or self.program.ids.new_id()
 
     async def _find_latest(self, run_id: str) -> Found:
         assert self.store is not None  # noqa: S101  (checked with the call)

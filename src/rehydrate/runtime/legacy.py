@@ -11,7 +11,7 @@ from typing import cast
 
 from rehydrate.codecs import type_name
 from rehydrate.engine.run import Run, delta_of
-from rehydrate.engine.state import part_name
+from rehydrate.engine.splicing import part_name
 from rehydrate.errors import CaptureError, EffectError
 from rehydrate.graph.definition import LIST_REDUCERS, Definition
 from rehydrate.ids import ABOVE_ROOT, child_path, slot
@@ -24,11 +24,11 @@ from rehydrate.model.records import (
     RequestRecord,
     RunRecord,
     ScopeRecord,
-    SignatureRecord,
     StateRecord,
     TurnRecord,
 )
 from rehydrate.model.sealed import Items
+from rehydrate.model.signatures import signature_record
 
 from .program import Program
 
@@ -63,7 +63,7 @@ def legacy_run(
         ("", "run", ""): RunRecord(
             program.ids.new_id(), graph.name, graph.version, program.signature_digest, legacy=True
         ),
-        ("", "signature", ""): SignatureRecord(graph.signature),
+        ("", "signature", ""): signature_record(graph.signature),
         ("", "turn", ""): TurnRecord(1, None, "legacy", 1),
     }
     _put_state(delta, program, state)

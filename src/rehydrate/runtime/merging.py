@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from rehydrate.codecs import ValueCodec
 from rehydrate.engine.commands import Contribution, MergeState
 from rehydrate.engine.inputs import MergeBroken, StateMerged
@@ -32,7 +30,7 @@ def merge_state(
 def _merge(codec: ValueCodec, graph: Definition, item: Contribution) -> Sealed:
     function = graph.reducers[item.key].function
     assert function is not None  # noqa: S101  (the engine asks only for reducers that are functions)
-    value = None if item.base is None else codec.open(cast("Sealed", item.base.value))
+    value = None if item.base is None else codec.open(item.base)
     for contribution in item.values:
         value = function(value, codec.open(contribution))
     return codec.seal(value)

@@ -18,7 +18,7 @@ from rehydrate.engine.migration.values import Values
 from rehydrate.engine.plan import step_key
 from rehydrate.engine.reading import scopes
 from rehydrate.engine.run import Run, delta_of
-from rehydrate.engine.state import part_name
+from rehydrate.engine.splicing import part_name
 from rehydrate.errors import WorkflowCheckpointException
 from rehydrate.graph.definition import LIST_REDUCERS, Definition
 from rehydrate.graph.handlers import ResponseHandlerSpec

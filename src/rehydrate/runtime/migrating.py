@@ -17,6 +17,7 @@ from rehydrate.engine.invariants import check_run
 from rehydrate.engine.migration.homes import homeless
 from rehydrate.engine.migration.levels import Level, graph_of, shown
 from rehydrate.engine.migration.routes import Rerouting
+from rehydrate.engine.migration.whole_values import join_values, split_values
 from rehydrate.engine.run import Run, delta_of
 from rehydrate.errors import (
     CheckpointCorruptError,
@@ -35,6 +36,7 @@ from rehydrate.graph.signature import differences
 from rehydrate.model.effects import Route
 from rehydrate.model.records import Key, Record, RunRecord, SignatureRecord
 from rehydrate.model.sealed import Listed, Payload
+from rehydrate.model.signatures import signature_record
 
 from .causes import told
 from .checkpoint import Migrated, WorkflowCheckpoint
@@ -59,17 +61,19 @@ def fitting(program: Program, checkpoint: WorkflowCheckpoint) -> WorkflowCheckpo
 
 def _brought_up(program: Program, checkpoint: WorkflowCheckpoint) -> WorkflowCheckpoint:
     before = checkpoint.records
-    text = cast("SignatureRecord", before.get(*_SIGNATURE)).text
     try:
+        text = cast("SignatureRecord", before.get(*_SIGNATURE)).text
         root = recorded_graph(text)
     except (ValueError, LookupError) as error:
         what = f"the signature of checkpoint {checkpoint.checkpoint_id!r}"
         raise CheckpointCorruptError(what, str(error)) from error
     _refuse_unannounced(program.graph, root, before, text)
     piece = Workpiece(before.copy(), root)
+    joined = join_values(piece.run)
     last = BringingUp(program, piece, text).apply()
     Settling(program, piece, last).apply()
     run = piece.run.copy()  # a view that a migration has kept can no longer reach it
+    split_values(run, joined)
     delta = _difference(before, run)
     freed = tuple(sorted(piece.freed))
     return WorkflowCheckpoint(
@@ -222,7 +226,7 @@ class Settling:
         record: RunRecord = self.run.get(*_RUN)
         digest = self.program.signature_digest
         today = msgspec.structs.replace(record, version=self.graph.version, signature=digest)
-        return {_RUN: today, _SIGNATURE: SignatureRecord(self.graph.signature)}
+        return {_RUN: today, _SIGNATURE: signature_record(self.graph.signature)}
 
     def _refuse_waiting(self, lines: tuple[str, ...]) -> None:
         if lines:

@@ -25,7 +25,7 @@ from rehydrate.engine.migration.renaming import rename_executor
 from rehydrate.engine.migration.state_keys import rename_handler, rename_state_key
 from rehydrate.engine.migration.values import Values
 from rehydrate.engine.run import Run, delta_of
-from rehydrate.engine.state import part_name
+from rehydrate.engine.splicing import grows, part_name, sealed_value
 from rehydrate.graph.migration import FieldChange, PlainObject, PlainScope, ValueChange
 from rehydrate.graph.recorded import RecordedGraph
 from rehydrate.ids import check_id, check_key
@@ -138,8 +138,8 @@ class View:
 
     def _change_state(self, path: str, key: str, record: StateRecord, change: Callable[[object], object]) -> None:
         run = self._piece.run
-        if record.value is not None:
-            value = seal_plain(change(open_plain(record.value)))
+        if not grows(record):
+            value = seal_plain(change(open_plain(sealed_value(run, path, key, record))))
             run.apply(delta_of({(path, "state", key): StateRecord(value)}))
             return
         parts = committed_parts(run, path, key)

@@ -150,10 +150,7 @@ class Opening:
         """Copy the records under a new run id; inner names stay, outer ids change with the new birth."""
         checkpoint = found.checkpoint
         source = birth_of(checkpoint.records)
-        run_id = (None if self.call.is_latest else self.call.run_id) or self.program.run_id_of_key(
-            self.call.idempotency_key
-        )
-        run_id = run_id or self.program.ids.new_id()
+        run_id = self.finder.forked_run_id()
         head = await self.store.head(run_id) if self.store is not None else None
         if head is not None:
             return await self._forked_before(run_id, head)
@@ -163,21 +160,8 @@ class Opening:
         answers = await self._answers(checkpoint, (source,))
         check_resources(self.graph, self.call.resources)
         self._check_policies(checkpoint, answers)
-        run = checkpoint.records.copy()
-        record = run.get("", "run", "")
-        assert isinstance(record, RunRecord)  # noqa: S101  (every run has one)
-        copied = RunRecord(self.program.ids.new_id(), record.workflow, record.version, record.signature, record.legacy)
-        turn = turn_of(run)
-        delta: dict[Key, Record | None] = {("", "run", ""): copied}
-        if turn is not None:
-            delta[("", "turn", "")] = msgspec.structs.replace(
-                turn,
-                key=self.call.idempotency_key,
-                base=self.call.base or checkpoint.checkpoint_id,
-                digest=self.sealed.digest,
-                resumed=None,
-            )
-        run.apply(delta_of(delta))
+        base = self.call.base or checkpoint.checkpoint_id
+        run = copied(self.program, checkpoint.records, base, self.sealed.digest, self.call.idempotency_key)
         arrived = self._arrived(found, answers, continuation=self.row is Row.CONTINUE)
         return Opened(run_id, run, None, None, arrived, imported=True)
 
@@ -223,8 +207,6 @@ class Opening:
         keeps: bool = False,
     ) -> TurnArrived:
         status = found.checkpoint.status if found is not None else None
-        head = found.head if found is not None else None
-        found_id = found.checkpoint.checkpoint_id if found is not None else None
         call = self.call
         base = None if found is None else call.base or found.checkpoint.checkpoint_id
         migrated = found.checkpoint.migrated if found is not None else None
@@ -241,10 +223,24 @@ class Opening:
             continuation=continuation,
             same=keeps,
             interrupted=status is Status.RUNNING,
-            handed_on=head is not None and head.owner is None and head.header.checkpoint_id == found_id,
+            handed_on=found is not None and found.handed_on,
             limit_anew=status is Status.LIMIT_REACHED,
             new_run=new_run,
             signature=self.graph.signature if new_run is not None else "",
             dropped=migrated.dropped if migrated is not None else (),
             freed=migrated.freed if migrated is not None else (),
         )
+
+
+def copied(program: Program, records: Run, base: str, digest: str, key: str | None = None) -> Run:
+    """Return records for a run of its own: inner names stay, outer ids change with its birth. Its turn begins at
+    `base`."""
+    run = records.copy()
+    record: RunRecord = run.get("", "run", "")
+    mine = RunRecord(program.ids.new_id(), record.workflow, record.version, record.signature, record.legacy)
+    delta: dict[Key, Record | None] = {("", "run", ""): mine}
+    turn = turn_of(run)
+    if turn is not None:
+        delta[("", "turn", "")] = msgspec.structs.replace(turn, key=key, base=base, digest=digest, resumed=None)
+    run.apply(delta_of(delta))
+    return run

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from rehydrate.codecs.rewriting import list_of, open_plain
 from rehydrate.engine.run import Run, birth_of, known_name
+from rehydrate.engine.splicing import grows, sealed_value
 from rehydrate.graph.migration import PlainMessage, PlainRequest, PlainScope
 from rehydrate.ids import order_key, outer_id, slot
 from rehydrate.model.records import GatherRecord, JoinRecord, RequestRecord, StateRecord, StepRecord
@@ -31,7 +32,9 @@ def plain_scope(run: Run, path: str) -> PlainScope:
 
 
 def _state(run: Run, path: str, key: str, record: StateRecord) -> object:
-    return open_plain(list_of(committed_parts(run, path, key)) if record.value is None else record.value)
+    if grows(record):
+        return open_plain(list_of(committed_parts(run, path, key)))
+    return open_plain(sealed_value(run, path, key, record))
 
 
 def _messages(run: Run, path: str) -> Iterator[PlainMessage]:

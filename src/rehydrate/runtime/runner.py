@@ -6,7 +6,7 @@ of a run that its records do not say.
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from typing import Literal, Unpack, cast, overload
 
 from rehydrate.engine.run import Run
@@ -15,8 +15,9 @@ from rehydrate.model.checkpoint import Status
 from rehydrate.ports import CheckpointStorage
 
 from .actor import Actor
-from .call import Call, check_storage
+from .call import Call, CheckpointArgument, check_given, check_storage
 from .checkpoint import WorkflowCheckpoint
+from .editing import Edit, EditOptions, edit
 from .migrating import fitting
 from .options import KNOWN_OPTIONS, CallOptions
 from .position import Position
@@ -123,6 +124,29 @@ class Runner:
             position.opening -= 1
         position.took(turn)
         return turn
+
+    async def edit(
+        self,
+        state: Mapping[str, object] | None = None,
+        *,
+        reason: str,
+        checkpoint: CheckpointArgument = None,
+        **options: Unpack[EditOptions],
+    ) -> WorkflowCheckpoint:
+        """Change state of the run from outside of a turn, and stand at the checkpoint that this makes."""
+        change = Edit.of(state, reason, options)
+        position = self._position
+        position.opening += 1
+        try:
+            given: CallOptions = {"checkpoint": checkpoint, "run_id": options.get("run_id")}
+            filled = await position.supply(given, self.checkpoint_storage)
+            check_given(filled.get("checkpoint"), "edit")
+            filled["fork"], filled["takeover"] = options.get("fork", False), options.get("takeover", False)
+            edited = await edit(self.program, self._call(None, filled, frozenset()), change)
+        finally:
+            position.opening -= 1
+        position.restore(edited)
+        return edited
 
     def _call(self, message: object, options: CallOptions, supplied: frozenset[str]) -> Call:
         return Call(

@@ -166,6 +166,7 @@ class Ledger:
             changed=len(changes.paths),
             scopes=tuple(sorted(changes.paths)[:SCOPES_NAMED]),
             reason=self.reason,
+            keyed=isinstance(turn, TurnRecord) and turn.key is not None,
         )
 
 
@@ -178,6 +179,8 @@ class Saver:
         ledger.compress = compresses(store)
         self.lease = lease
         self.expected = expected
+        #: How long the lease lasts after the last commit, in seconds; 0 clears the owner.
+        self.left = 0.0
 
     async def save(self, run: Run, delta: Delta, events: Sequence[Event], *, ends: bool) -> Header:
         """Write what changed, and the events that report it, as one commit; `run` already has the delta.
@@ -189,7 +192,7 @@ class Saver:
         kept = encode_events(ledger.run_id, ledger.events + 1, events) if self.store.keeps_events else ()
         ledger.events += len(events)
         header = ledger.next_header(run, delta, changes)
-        lease = msgspec.structs.replace(self.lease, seconds=0.0 if ends else LEASE_SECONDS)
+        lease = msgspec.structs.replace(self.lease, seconds=self.left if ends else LEASE_SECONDS)
         commit = Commit(
             header=header,
             expected=self.expected,
@@ -197,7 +200,7 @@ class Saver:
             puts=changes.puts,
             removes=changes.removes,
             requests=self._requests(run, delta),
-            turn=self._turn(run, header) if ends or self.lease.claim else None,
+            turn=self._turn(run, header) if header.cause is not Cause.EDIT and (ends or self.lease.claim) else None,
             events=kept,
         )
         await self.store.commit(commit)

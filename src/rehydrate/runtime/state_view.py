@@ -9,10 +9,10 @@ from typing import TypeAlias, cast
 
 from rehydrate.codecs import ValueCodec
 from rehydrate.engine.run import Run
-from rehydrate.engine.state import part_name
+from rehydrate.engine.splicing import grows, items_set, part_name, sealed_value
 from rehydrate.graph.definition import LIST_REDUCERS, Reducer
 from rehydrate.model.effects import SetState, UpdateState
-from rehydrate.model.records import PartRecord, StateRecord
+from rehydrate.model.records import PartRecord, Spliced, StateRecord
 from rehydrate.model.sealed import Items, Sealed
 
 #: Writes of one executor in this superstep, by key in order.
@@ -53,8 +53,8 @@ def read_state(
 def _value_of(codec: ValueCodec, run: Run, path: str, key: str, record: StateRecord | None) -> object:
     if record is None:
         return MISSING
-    if record.value is not None:
-        return codec.open(record.value)
+    if not grows(record):
+        return codec.open(sealed_value(run, path, key, record))
     return open_list(codec, committed_parts(run, path, key), None)
 
 
@@ -90,16 +90,19 @@ def _read_list(
 def committed_parts(run: Run, path: str, key: str, wanted: int | None = None) -> list[Items]:
     """Return the parts of a list in state, in order; with `wanted` only the last, that hold so many elements."""
     record = run.get(path, "state", key)
-    if not isinstance(record, StateRecord) or record.value is not None:
+    if not isinstance(record, StateRecord) or not grows(record):
         return []
     table = run.table(path, "part")
     left, number, found = record.count, record.next, list[Items]()
-    while number > 0 and left > 0 and (wanted is None or record.count - left < wanted):
+    first = record.value.until if isinstance(record.value, Spliced) else 0
+    while number > first and left > 0 and (wanted is None or record.count - left < wanted):
         number -= 1
         part = cast("PartRecord | None", table.get(part_name(key, number)))
         if part is not None:  # a number that is missing was merged into one before it
             found.append(part.items)
             left -= part.items.count
+    if left > 0 and (wanted is None or record.count - left < wanted):
+        found += items_set(run, path, key, record)
     return found[::-1]
 
 

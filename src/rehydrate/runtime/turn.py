@@ -218,17 +218,8 @@ def make_actor(program: Program, call: Call, opened: Opened, channel: Channel) -
     arrived = opened.arrived
     assert arrived is not None  # noqa: S101  (asked by the caller)
     birth = arrived.new_run.birth if arrived.new_run is not None else birth_of(opened.run)
-    store = call.store if call.durability != "off" else None
-    nonce = program.ids.new_id() if store is None or opened.imported else ""
-    ledger = Ledger(opened.run_id, program.graph.name, birth, program.clock, nonce)
-    if opened.header is not None:
-        ledger.resume(opened.header, opened.digests, imported=opened.imported)
+    ledger, saver = ledger_and_saver(program, call, opened, birth)
     ledger.cause = _cause(opened, arrived)
-    saver = None
-    if store is not None:
-        head = opened.head
-        lease = Lease(process_owner(), (head.epoch if head else 0) + 1, LEASE_SECONDS, claim=True)
-        saver = Saver(store, ledger, lease, head.header.checkpoint_id if head else None)
     around = Surroundings(
         opened.run,
         opened.run_id,
@@ -248,6 +239,20 @@ def make_actor(program: Program, call: Call, opened: Opened, channel: Channel) -
         register(birth, saver.lease.epoch, actor)
     channel.sequence = ledger.events
     return actor
+
+
+def ledger_and_saver(program: Program, call: Call, opened: Opened, birth: str) -> tuple[Ledger, Saver | None]:
+    """Return what numbers the checkpoints of an opened run, and what commits them, first by a claim."""
+    store = call.store if call.durability != "off" else None
+    nonce = program.ids.new_id() if store is None or opened.imported else ""
+    ledger = Ledger(opened.run_id, program.graph.name, birth, program.clock, nonce)
+    if opened.header is not None:
+        ledger.resume(opened.header, opened.digests, imported=opened.imported)
+    if store is None:
+        return ledger, None
+    head = opened.head
+    lease = Lease(process_owner(), (head.epoch if head else 0) + 1, LEASE_SECONDS, claim=True)
+    return ledger, Saver(store, ledger, lease, head.header.checkpoint_id if head else None)
 
 
 def _cause(opened: Opened, arrived: TurnArrived) -> Cause:

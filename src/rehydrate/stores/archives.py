@@ -18,13 +18,17 @@ _MODULUS: Final = 1 << 256
 
 
 def archived(header: Header, changed: Mapping[str, bytes | None]) -> Commit:
-    """Return the commit of an archive that makes a checkpoint; `None` is a record that was removed."""
+    """Return the commit of an archive that makes a checkpoint; `None` is a record that was removed.
+
+    In order of the keys, so that a run is the same archive in every store.
+    """
+    rows = sorted(changed.items())
     return Commit(
         header=header,
         expected=header.previous_checkpoint_id,
         lease=Lease("", 1, 0.0, claim=header.previous_checkpoint_id is None),
-        puts=tuple(Put(key, data) for key, data in changed.items() if data is not None),
-        removes=tuple(key for key, data in changed.items() if data is None),
+        puts=tuple(Put(key, data) for key, data in rows if data is not None),
+        removes=tuple(key for key, data in rows if data is None),
     )
 
 

@@ -15,13 +15,17 @@ from .run_sums import RunSum
 
 
 def opened_archive(covers: Covers, run_id: str, archive: Archive) -> Archive:
-    """Return the archive of a run under its covers, each checkpoint checked. Raises as `Covers.open_header`."""
+    """Return the archive of a run under its covers, each checkpoint checked. Raises as `Covers.open_header`.
+
+    In the order of the opened names: an archive is the same, whichever store it comes from.
+    """
     run, what = covers.names.run(run_id), f"a turn of run {run_id!r}"
+    turns = [covers.open_turn(row, (row.workflow, row.key), what) for row in archive.turns]
     return Archive(
         commits=_opened_commits(covers, run_id, archive),
         events=tuple([covers.open_event(run, event) for event in archive.events]),
         requests=tuple([covers.open_request(row, row.request_id) for row in archive.requests]),
-        turns=tuple([covers.open_turn(row, (row.workflow, row.key), what) for row in archive.turns]),
+        turns=tuple(sorted(turns, key=lambda row: (row.workflow, row.key))),
         tags=dict(sorted((covers.texts.open_tag(run, name), found) for name, found in archive.tags.items())),
         offers=tuple([covers.open_offer(run_id, offer) for offer in archive.offers]),
     )
@@ -54,7 +58,7 @@ def _opened_commits(covers: Covers, run_id: str, archive: Archive) -> tuple[Comm
         what = f"checkpoint {opened.header.checkpoint_id!r} of run {run_id!r}"
         found = found or RunSum(opened.salt, covers.keys.summand)
         # A key that was never written has no name here, and its removal is of no use.
-        removes = tuple([keys[place] for place in commit.removes if place in keys])
+        removes = tuple(sorted([keys[place] for place in commit.removes if place in keys]))
         found.remove(commit.removes)
         puts: list[Put] = []
         for put in commit.puts:
@@ -65,5 +69,6 @@ def _opened_commits(covers: Covers, run_id: str, archive: Archive) -> tuple[Comm
         if found.keyed != opened.keyed or opened.salt != found.salt:
             raise CheckpointCorruptError(what, "the sum of its records is wrong: one was lost, swapped or put back")
         expected = opened.header.previous_checkpoint_id
+        puts.sort(key=lambda put: put.key)
         commits.append(Commit(opened.header, expected, commit.lease, tuple(puts), removes))
     return tuple(commits)

@@ -5,26 +5,32 @@ Every function runs inside a transaction of `sqlite_batch`, so that a run is the
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
+from operator import itemgetter
 from typing import Final
 
 from rehydrate.errors import CheckpointCorruptError, CommitConflictError
 from rehydrate.model.checkpoint import Archive, Header, RequestRow, StoredEvent, TurnRow
 
 from .archives import adopted, archived, check_archive
-from .rows import open_row, open_written
+from .rows import open_row
+from .sqlite_checkpoints import CHECKPOINT, open_checkpoint
 from .sqlite_database import Database
 from .sqlite_inbox import all_offers, insert_offers
+from .sqlite_packing import packed_records, read_packed
 from .sqlite_reading import as_bytes, find_run
 from .sqlite_retention import tags_of, write_tag
 from .sqlite_writing import write_commit, write_events, write_turn
 
-_HEADERS: Final = "SELECT seq, body FROM rehydrate_checkpoint WHERE run = ? AND NOT forgotten ORDER BY seq"
+_HEADERS: Final = f"""
+SELECT seq, {CHECKPOINT} FROM rehydrate_checkpoint AS checkpoint WHERE run = ? AND NOT forgotten ORDER BY seq
+"""  # noqa: S608
 _ROWS: Final = """
-SELECT checkpoint.seq, record.key, record.data FROM rehydrate_checkpoint AS checkpoint
+SELECT record.id, checkpoint.seq, record.key, record.data FROM rehydrate_checkpoint AS checkpoint
 JOIN rehydrate_record AS record ON record.id BETWEEN checkpoint.first AND checkpoint.last
 WHERE checkpoint.run = ? ORDER BY checkpoint.seq, record.id
 """
+_BOUNDS: Final = "SELECT first, seq FROM rehydrate_checkpoint WHERE run = ? ORDER BY seq"
 _EVENTS: Final = "SELECT number, body FROM rehydrate_event WHERE run = ? ORDER BY number"
 _REQUESTS: Final = "SELECT body FROM rehydrate_request WHERE run = ? ORDER BY request_id"
 _TURNS: Final = "SELECT body FROM rehydrate_turn WHERE run = ? ORDER BY workflow, key"
@@ -37,8 +43,8 @@ def read_archive(database: Database, run_id: str) -> Archive | None:
         return None
     what = f"run {run_id!r} in store {database.store}"
     headers: dict[int, Header] = {}
-    for seq, body in database.execute(_HEADERS, (run.no,)).fetchall():
-        headers[seq] = open_written(body, what).header
+    for seq, *row in database.execute(_HEADERS, (run.no,)).fetchall():
+        headers[seq] = open_checkpoint(run.standing, tuple(row), what).header
     changed = _changes(database, run.no, sorted(headers), what)
     events = database.execute(_EVENTS, (run.no,)).fetchall()
     archive = Archive(
@@ -75,7 +81,7 @@ def _changes(database: Database, no: int, numbers: list[int], what: str) -> dict
     """Return what each checkpoint that is there changed; what a forgotten one wrote counts as the next one's."""
     parts: dict[int, dict[str, list[bytes] | None]] = {seq: {} for seq in numbers}
     current: list[bytes] | None = None
-    for seq, key, data in database.execute(_ROWS, (no,)).fetchall():
+    for _, seq, key, data in _rows(database, no):
         if key is not None:
             index = bisect_left(numbers, seq)
             if index == len(numbers):
@@ -88,6 +94,19 @@ def _changes(database: Database, no: int, numbers: list[int], what: str) -> dict
         seq: {key: None if rows is None else b"".join(rows) for key, rows in changed.items()}
         for seq, changed in parts.items()
     }
+
+
+def _rows(database: Database, no: int) -> list[tuple[int, int, str | None, object]]:
+    """Return all rows of a run in the order in which they were written, also those that lie in others."""
+    rows = database.execute(_ROWS, (no,)).fetchall()
+    packed = packed_records(database, no)
+    if not packed:
+        return rows
+    bounds = database.execute(_BOUNDS, (no,)).fetchall()
+    firsts = [first for first, _ in bounds]
+    for record, (key, data) in zip(packed, read_packed(database, packed), strict=True):
+        rows.append((record.number, bounds[bisect_right(firsts, record.number) - 1][1], key, data))
+    return sorted(rows, key=itemgetter(0))
 
 
 def _no_time() -> float:

@@ -18,14 +18,16 @@ from rehydrate.errors import CheckpointCorruptError
 from rehydrate.model.checkpoint import CheckpointRef, Head, Header, Latest, RequestRow, Stored, StoredEvent, TurnRow
 
 from .records_sum import RecordSum
-from .rows import TagRow, open_row, open_written
+from .rows import TagRow, open_row
+from .sqlite_checkpoints import CHECKPOINT, Names, id_cell, id_in_cell, open_checkpoint, open_written
 from .sqlite_database import Database
+from .sqlite_versions import rows_at
 from .standing import Standing
 
 _Row = TypeVar("_Row", bound=msgspec.Struct)
 _RUN: Final = "SELECT no, status, standing FROM rehydrate_run WHERE run_id = ?"
 _RUN_OF: Final = "SELECT run_id FROM rehydrate_run WHERE no = ?"
-_HEADER: Final = "SELECT body FROM rehydrate_checkpoint WHERE run = ? AND seq = ?"
+_HEADER: Final = f"SELECT {CHECKPOINT} FROM rehydrate_checkpoint AS checkpoint WHERE run = ? AND seq = ?"  # noqa: S608
 _PLACE: Final = "SELECT run, seq FROM rehydrate_checkpoint WHERE checkpoint_id = ? AND NOT forgotten"
 _IS_THERE: Final = "SELECT 1 FROM rehydrate_checkpoint WHERE run = ? AND seq = ? AND NOT forgotten"
 _TAGGED: Final = "SELECT body FROM rehydrate_tag WHERE run = ? AND name = ?"
@@ -39,21 +41,16 @@ SELECT record.key, record.data FROM rehydrate_live AS live
 JOIN rehydrate_record AS record ON record.id BETWEEN live.record AND live.record + live.parts - 1
 WHERE live.run = ? AND live.key = ? ORDER BY record.id
 """
-_WRITTEN: Final = """
-SELECT record.id, record.key, record.data IS NULL FROM rehydrate_checkpoint AS checkpoint
-JOIN rehydrate_record AS record ON record.id BETWEEN checkpoint.first AND checkpoint.last
-WHERE checkpoint.run = ? AND checkpoint.seq <= ? ORDER BY checkpoint.seq, record.id
-"""
-_DATA: Final = "SELECT data FROM rehydrate_record WHERE id BETWEEN ? AND ? ORDER BY id"
-_HISTORY: Final = """
-SELECT body FROM rehydrate_checkpoint WHERE run = ? AND seq < ? AND NOT forgotten ORDER BY seq DESC LIMIT ?
-"""
+_HISTORY: Final = f"""
+SELECT {CHECKPOINT} FROM rehydrate_checkpoint AS checkpoint
+WHERE run = ? AND seq < ? AND NOT forgotten ORDER BY seq DESC LIMIT ?
+"""  # noqa: S608
 _EVENTS: Final = "SELECT number, body FROM rehydrate_event WHERE run = ? AND number > ? ORDER BY number LIMIT ?"
-_RUNS: Final = """
-SELECT run.run_id, checkpoint.body FROM rehydrate_run AS run
+_RUNS: Final = f"""
+SELECT run.run_id, run.workflow, {CHECKPOINT} FROM rehydrate_run AS run
 LEFT JOIN rehydrate_checkpoint AS checkpoint ON checkpoint.run = run.no AND checkpoint.seq = run.seq
-WHERE {where} ORDER BY run.run_id LIMIT ?
-"""
+WHERE {{where}} ORDER BY run.run_id LIMIT ?
+"""  # noqa: S608
 _REQUEST: Final = "SELECT body FROM rehydrate_request WHERE request_id = ?"
 _OPEN: Final = """
 SELECT request_id, body FROM rehydrate_request WHERE is_open AND {where} ORDER BY request_id LIMIT ?
@@ -106,14 +103,14 @@ def read_checkpoint(database: Database, ref: CheckpointRef, now: Callable[[], fl
     header = head.header if seq == head.header.seq else _header(database, run, seq)
     if isinstance(ref, str) and header.checkpoint_id != ref:
         raise CheckpointCorruptError(f"checkpoint {ref!r} in store {database.store}", "its header is another one's")
-    rows = database.execute(_LIVE, (run.no,)) if seq == head.header.seq else _rows_at(database, run.no, seq)
+    rows = database.execute(_LIVE, (run.no,)) if seq == head.header.seq else rows_at(database, run.no, seq)
     records, digests = _records(database, header, rows)
     return Stored(header=header, records=records, digests=digests, head=head)
 
 
 def find_checkpoint(database: Database, checkpoint_id: str) -> tuple[int, int] | None:
     """Return the number of a checkpoint's run, and its own number in it."""
-    return database.execute(_PLACE, (checkpoint_id,)).fetchone()
+    return database.execute(_PLACE, (id_cell(checkpoint_id),)).fetchone()
 
 
 def _place(database: Database, ref: CheckpointRef) -> tuple[RunRow, int] | None:
@@ -206,7 +203,7 @@ def read_history(database: Database, run_id: str, before: int | None, limit: int
         return []
     rows = database.execute(_HISTORY, (run.no, _NO_END if before is None else min(before, _NO_END), limit)).fetchall()
     what = f"a checkpoint of run {run_id!r} in store {database.store}"
-    return [open_written(row[0], what).header for row in rows]
+    return [open_checkpoint(run.standing, row, what).header for row in rows]
 
 
 def read_events(database: Database, run_id: str, after: int, limit: int) -> list[StoredEvent]:
@@ -227,7 +224,13 @@ def read_runs(
     given = {condition: value for condition, value in wanted.items() if value is not None}
     statement = _RUNS.format(where=" AND ".join(given) or "1")
     rows = database.execute(statement, (*given.values(), limit)).fetchall()
-    return [open_written(body, f"the head of run {run_id!r} in store {database.store}").header for run_id, body in rows]
+    found: list[Header] = []
+    for run_id, its_workflow, body, checkpoint_id, before in rows:
+        what = f"the head of run {run_id!r} in store {database.store}"
+        found.append(
+            open_written(body, Names(run_id, its_workflow, id_in_cell(checkpoint_id), id_in_cell(before)), what).header
+        )
+    return found
 
 
 def _find(database: Database, statement: str, names: tuple[str, ...], kind: type[_Row], what: str) -> _Row | None:
@@ -257,28 +260,10 @@ def _header(database: Database, run: RunRow, seq: int) -> Header:
     row = database.execute(_HEADER, (run.no, seq)).fetchone()
     if row is None:
         raise CheckpointCorruptError(what, "it is not there")
-    header = open_written(row[0], what).header
-    if header.run_id != run_id or header.seq != seq:
+    header = open_checkpoint(run.standing, row, what).header
+    if header.seq != seq:
         raise CheckpointCorruptError(what, "its header is another one's")
     return header
-
-
-def _rows_at(database: Database, no: int, seq: int) -> Iterator[tuple[object, object]]:
-    """Give the rows of an earlier checkpoint: of each key the newest record, unless the key was removed."""
-    newest: dict[str, tuple[int, int] | None] = {}
-    current: str | None = None
-    for row_id, key, gone in database.execute(_WRITTEN, (no, seq)).fetchall():
-        if key is not None:
-            current = key
-            newest[key] = None if gone else (row_id, row_id)
-            continue
-        span = newest.get(current) if current is not None else None
-        if current is not None and span is not None:
-            newest[current] = (span[0], row_id)
-    for key, span in newest.items():
-        if span is not None:
-            for (data,) in database.execute(_DATA, span):
-                yield key, data
 
 
 def _records(

@@ -13,20 +13,24 @@ import msgspec
 from rehydrate.errors import CheckpointCorruptError, CheckpointNotFoundError, RunNotFoundError
 
 from .retention import Version, droppable, needed
-from .rows import TagRow, Written, open_row, open_written, seal_row
+from .rows import TagRow, open_row, seal_row
+from .sqlite_checkpoints import CHECKPOINT, Written, open_checkpoint, seal_written
 from .sqlite_database import Database
-from .sqlite_reading import find_checkpoint, find_run
+from .sqlite_packing import unpack_records
+from .sqlite_reading import RunRow, find_checkpoint, find_run
 
 _TAGS: Final = "SELECT name, body FROM rehydrate_tag WHERE run = ? ORDER BY name"
 _TAG: Final = "INSERT OR REPLACE INTO rehydrate_tag VALUES (?, ?, ?)"
 _UNTAG: Final = "DELETE FROM rehydrate_tag WHERE run = ? AND name = ?"
 _NUMBERS: Final = "SELECT seq FROM rehydrate_checkpoint WHERE run = ? AND NOT forgotten ORDER BY seq"
 _FORGET: Final = "UPDATE rehydrate_checkpoint SET forgotten = 1 WHERE run = ? AND seq = ?"
-_BODY: Final = "SELECT body FROM rehydrate_checkpoint WHERE run = ? AND seq = ?"
+_ONE: Final = f"SELECT {CHECKPOINT} FROM rehydrate_checkpoint AS checkpoint WHERE run = ? AND seq = ?"  # noqa: S608
 _REWRITE: Final = "UPDATE rehydrate_checkpoint SET body = ? WHERE run = ? AND seq = ?"
 _DROP: Final = "DELETE FROM rehydrate_record WHERE id BETWEEN ? AND ?"
 _DROP_CHECKPOINT: Final = "DELETE FROM rehydrate_checkpoint WHERE run = ? AND seq = ?"
-_ALL: Final = "SELECT seq, forgotten, body FROM rehydrate_checkpoint WHERE run = ? ORDER BY seq"
+_ALL: Final = f"""
+SELECT seq, forgotten, {CHECKPOINT} FROM rehydrate_checkpoint AS checkpoint WHERE run = ? ORDER BY seq
+"""  # noqa: S608
 _ROWS: Final = "SELECT id, key, data IS NULL FROM rehydrate_record WHERE id BETWEEN ? AND ? ORDER BY id"
 
 
@@ -90,18 +94,21 @@ def forget_checkpoints(database: Database, run_id: str, asked: Sequence[int]) ->
     gone = set(dropped)
     staying = [seq for seq in known if seq not in gone]
     database.execute_many(_FORGET, ((run.no, seq) for seq in dropped))
-    _drop_unneeded(database, run.no, run_id, staying)
-    _join_lineage(database, run.no, run_id, known, gone)
+    # First, as it looks at the rows that are dropped then.
+    _join_lineage(database, run, known, gone)
+    unpack_records(database, run.no)
+    _drop_unneeded(database, run, staying)
     return dropped
 
 
-def _drop_unneeded(database: Database, no: int, run_id: str, staying: Sequence[int]) -> None:
+def _drop_unneeded(database: Database, run: RunRow, staying: Sequence[int]) -> None:
     """Drop the rows that no checkpoint needs, and the forgotten checkpoints that have none left."""
     spans: dict[str, list[_Span]] = {}
     left: dict[int, int] = {}
-    for seq, forgotten, body in database.execute(_ALL, (no,)).fetchall():
+    for seq, forgotten, *row in database.execute(_ALL, (run.no,)).fetchall():
         # Which rows are a checkpoint's is told by its sealed body: changed numbers must not reach into another run.
-        written = open_written(body, f"checkpoint number {seq} of run {run_id!r} in store {database.store}")
+        what = _what(database, run, seq)
+        written = open_checkpoint(run.standing, tuple(row), what, is_forgotten=bool(forgotten))
         found = _spans(database, seq, written)
         if forgotten:
             left[seq] = len(found)
@@ -117,7 +124,7 @@ def _drop_unneeded(database: Database, no: int, run_id: str, staying: Sequence[i
             if span.version.seq in left:
                 left[span.version.seq] -= 1
     database.execute_many(_DROP, dropped)
-    database.execute_many(_DROP_CHECKPOINT, ((no, seq) for seq, count in left.items() if not count))
+    database.execute_many(_DROP_CHECKPOINT, ((run.no, seq) for seq, count in left.items() if not count))
 
 
 def _spans(database: Database, seq: int, written: Written) -> list[tuple[str, _Span]]:
@@ -132,7 +139,7 @@ def _spans(database: Database, seq: int, written: Written) -> list[tuple[str, _S
     return found
 
 
-def _join_lineage(database: Database, no: int, run_id: str, known: Sequence[int], gone: set[int]) -> None:
+def _join_lineage(database: Database, run: RunRow, known: Sequence[int], gone: set[int]) -> None:
     """Let each checkpoint whose predecessor was dropped name the one before that instead."""
     before: int | None = None
     is_open = False
@@ -141,13 +148,18 @@ def _join_lineage(database: Database, no: int, run_id: str, known: Sequence[int]
             is_open = True
             continue
         if is_open:
-            named = _written(database, no, run_id, before).header.checkpoint_id if before is not None else None
-            written = _written(database, no, run_id, seq)
+            named = _written(database, run, before).header.checkpoint_id if before is not None else None
+            written = _written(database, run, seq)
             header = msgspec.structs.replace(written.header, previous_checkpoint_id=named)
-            database.execute(_REWRITE, (seal_row(Written(header, written.first, written.end)), no, seq))
+            sealed = seal_written(Written(header, written.first, written.end), None)
+            database.execute(_REWRITE, (sealed, run.no, seq))
         before, is_open = seq, False
 
 
-def _written(database: Database, no: int, run_id: str, seq: int) -> Written:
-    row = database.execute(_BODY, (no, seq)).fetchone()
-    return open_written(row[0] if row else None, f"checkpoint number {seq} of run {run_id!r} in store {database.store}")
+def _written(database: Database, run: RunRow, seq: int) -> Written:
+    row = database.execute(_ONE, (run.no, seq)).fetchone()
+    return open_checkpoint(run.standing, row or (None, "", None), _what(database, run, seq))
+
+
+def _what(database: Database, run: RunRow, seq: int) -> str:
+    return f"checkpoint number {seq} of run {run.standing.run_id!r} in store {database.store}"

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable
-from typing import Final
+from typing import Final, TypeAlias
 
 from rehydrate.errors import CheckpointCorruptError, CommitConflictError, RehydrateError, RunBusyError
 from rehydrate.model.checkpoint import Commit, Header, StoredEvent, TurnRow
 
-from .rows import Written, open_written, seal_row
+from .rows import seal_row
+from .sqlite_checkpoints import CHECKPOINT, Written, id_cell, id_in_cell, open_checkpoint, seal_written
 from .sqlite_database import Database, Value
 from .sqlite_inbox import take_offers
+from .sqlite_packing import LARGE, Source, pack_records, replaced_records
 from .sqlite_reading import RunRow, find_run, is_alive
 from .standing import Standing, check_commit, id_in_use, numbered_events, standing_after, standing_renewed
 
+_Rows: TypeAlias = list[tuple[Value, ...]]
 #: Big data is cut into rows of this many bytes: SQLite writes them in half the time of one big row, and a huge record
 #: can be hashed in pieces while the rest is read (docs/decisions/0003-sqlite-locking.md).
 PART_BYTES: Final = 256 * 1024
@@ -29,7 +32,11 @@ _MOVE_RUN: Final = "UPDATE rehydrate_run SET seq = ?, standing = ? WHERE no = ?"
 _MOVE_RUN_AND_STATUS: Final = "UPDATE rehydrate_run SET seq = ?, standing = ?, status = ? WHERE no = ?"
 _RENEW: Final = "UPDATE rehydrate_run SET standing = ? WHERE no = ?"
 _CHECKPOINT: Final = "INSERT INTO rehydrate_checkpoint VALUES (NULL, ?, ?, ?, ?, ?, ?, 0)"
-_IN_THE_WAY: Final = "SELECT body FROM rehydrate_checkpoint WHERE checkpoint_id = ? OR (run = ? AND seq = ?)"
+_IN_THE_WAY: Final = """
+SELECT checkpoint.checkpoint_id, checkpoint.seq, run.run_id FROM rehydrate_checkpoint AS checkpoint
+LEFT JOIN rehydrate_run AS run ON run.no = checkpoint.run
+WHERE checkpoint.checkpoint_id = ? OR (checkpoint.run = ? AND checkpoint.seq = ?)
+"""
 _RECORD: Final = "INSERT INTO rehydrate_record VALUES (?, ?, ?)"
 _LIVE: Final = "INSERT OR REPLACE INTO rehydrate_live VALUES (?, ?, ?, ?)"
 _NOT_LIVE: Final = "DELETE FROM rehydrate_live WHERE run = ? AND key = ?"
@@ -43,9 +50,10 @@ INSERT INTO rehydrate_turn VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (workflow, key) DO UPDATE SET body = excluded.body WHERE run = excluded.run AND number = excluded.number
 """
 _DELETE_RECORDS: Final = "DELETE FROM rehydrate_record WHERE id BETWEEN ? AND ?"
-_WRITTEN: Final = "SELECT body FROM rehydrate_checkpoint WHERE run = ?"
+_WRITTEN: Final = f"SELECT {CHECKPOINT}, forgotten FROM rehydrate_checkpoint AS checkpoint WHERE run = ?"  # noqa: S608
 _DELETE_ROWS: Final = (
     "DELETE FROM rehydrate_live WHERE run = ?",
+    "DELETE FROM rehydrate_packed WHERE run = ?",
     "DELETE FROM rehydrate_request WHERE run = ?",
     "DELETE FROM rehydrate_turn WHERE run = ?",
     "DELETE FROM rehydrate_event WHERE run = ?",
@@ -64,18 +72,21 @@ def write_commit(database: Database, commit: Commit, now: Callable[[], float]) -
         database.owners.hold(commit.lease.owner)
     no = _move_run(database, run, commit.header, standing_after(commit, now()))
     first = database.next_record()
-    rows, live = _record_rows(first, no, commit)
+    rows, live, sources = _record_rows(first, no, commit)
     database.use_records(first + len(rows))
     try:
-        _write_checkpoint(database, no, commit.header, first, first + len(rows))
+        _write_checkpoint(database, no, Written(commit.header, first, first + len(rows)), run)
     except sqlite3.IntegrityError:
         raise _in_the_way(database, no, commit.header, is_new=run is None) from None
+    old = replaced_records(database, no, commit)
     if commit.removes:
         database.execute_many(_NOT_LIVE, ((no, key) for key in commit.removes))
     if rows:
         database.execute_many(_RECORD, rows)
     if live:
         database.execute_many(_LIVE, live)
+    if old:
+        pack_records(database, no, old, sources, {key: first + index for index, key in enumerate(commit.removes)})
     if commit.events:
         write_events(database, no, numbered_events(commit))
     if commit.taken:
@@ -114,7 +125,10 @@ def delete_run(database: Database, run_id: str, now: Callable[[], float]) -> boo
     if owner is not None and is_alive(database, run.standing, now()):
         raise RunBusyError(run_id, owner)
     what = f"a checkpoint of run {run_id!r} in store {database.store}"
-    written = [open_written(row[0], what) for row in database.execute(_WRITTEN, (run.no,)).fetchall()]
+    written = [
+        open_checkpoint(run.standing, tuple(row), what, is_forgotten=bool(forgotten))
+        for *row, forgotten in database.execute(_WRITTEN, (run.no,)).fetchall()
+    ]
     database.execute_many(_DELETE_RECORDS, ((row.first, row.end - 1) for row in written))
     for statement in _DELETE_ROWS:
         database.execute(statement, (run.no,))
@@ -141,34 +155,39 @@ def _move_run(database: Database, run: RunRow | None, header: Header, standing: 
     return run.no
 
 
-def _write_checkpoint(database: Database, no: int, header: Header, first: int, end: int) -> None:
-    written = seal_row(Written(header, first, end))
-    database.execute(_CHECKPOINT, (no, header.seq, header.checkpoint_id, written, first, end - 1))
+def _write_checkpoint(database: Database, no: int, written: Written, run: RunRow | None) -> None:
+    header = written.header
+    before = run.standing.checkpoint_id if run is not None and run.standing.seq == header.seq - 1 else None
+    sealed = seal_written(written, before)
+    database.execute(
+        _CHECKPOINT, (no, header.seq, id_cell(header.checkpoint_id), sealed, written.first, written.end - 1)
+    )
 
 
 def _in_the_way(database: Database, no: int, header: Header, *, is_new: bool) -> RehydrateError:
     """Return what keeps a checkpoint from being written: another one of its id, or one that a lost run left behind."""
-    row = database.execute(_IN_THE_WAY, (header.checkpoint_id, no, header.seq)).fetchone()
+    row = database.execute(_IN_THE_WAY, (id_cell(header.checkpoint_id), no, header.seq)).fetchone()
     what = f"a checkpoint in store {database.store}"
     if row is None:
         return CheckpointCorruptError(what, "an index has it and its table does not")
-    found = open_written(row[0], what).header
-    its_run_is_lost = is_new if found.run_id == header.run_id else find_run(database, found.run_id) is None
-    if its_run_is_lost:
-        return CheckpointCorruptError(
-            f"run {found.run_id!r} in store {database.store}",
-            f"its checkpoint {found.checkpoint_id} is there and the row of the run is not",
-        )
-    if found.checkpoint_id != header.checkpoint_id:
-        what = f"number {found.seq} taken by its checkpoint {found.checkpoint_id}"
+    checkpoint_id, seq, run_id = id_in_cell(row[0]), row[1], row[2]
+    if run_id is None or (is_new and run_id == header.run_id):
+        what = f"checkpoint {checkpoint_id} in store {database.store}"
+        return CheckpointCorruptError(what, "it is there and the row of its run is not")
+    if checkpoint_id != header.checkpoint_id:
+        what = f"number {seq} taken by its checkpoint {checkpoint_id}"
         return CommitConflictError(header.run_id, "a free number", what)
-    return id_in_use(header, found.run_id, found.seq)
+    return id_in_use(header, run_id, seq)
 
 
-def _record_rows(number: int, no: int, commit: Commit) -> tuple[list[tuple[Value, ...]], list[tuple[Value, ...]]]:
-    """Return the rows of the commit's records, numbered from `number` on, and the rows of what is live."""
-    rows: list[tuple[Value, ...]] = []
-    live: list[tuple[Value, ...]] = []
+def _record_rows(number: int, no: int, commit: Commit) -> tuple[_Rows, _Rows, list[Source]]:
+    """Return the rows of the commit's records, numbered from `number` on, the rows of what is live, and large records.
+
+    The removals come first.
+    """
+    rows: _Rows = []
+    live: _Rows = []
+    sources: list[Source] = []
     for key in commit.removes:
         rows.append((number, key, None))
         number += 1
@@ -179,8 +198,10 @@ def _record_rows(number: int, no: int, commit: Commit) -> tuple[list[tuple[Value
             parts = _part_rows(number, key, memoryview(data))
         rows += parts
         live.append((no, key, number, len(parts)))
+        if len(data) >= LARGE:
+            sources.append(Source(number, len(parts), data))
         number += len(parts)
-    return rows, live
+    return rows, live, sources
 
 
 def _part_rows(number: int, key: str, data: memoryview) -> list[tuple[Value, ...]]:

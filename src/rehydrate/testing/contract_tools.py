@@ -8,11 +8,12 @@ Headers count their records right: no store checks that at a commit, the reader 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from typing import Protocol, TypeAlias, TypeVar
+from typing import Final, Protocol, TypeAlias, TypeVar
 
 from rehydrate.codecs.checkpoints import digest_sum, record_digest
 from rehydrate.errors import RehydrateError
 from rehydrate.model.checkpoint import (
+    Cause,
     CheckpointRef,
     Commit,
     Head,
@@ -26,6 +27,7 @@ from rehydrate.model.checkpoint import (
 )
 from rehydrate.ports import CheckpointStorage, Clock, listing_key
 
+_CAUSES: Final = tuple(Cause)
 _Error = TypeVar("_Error", bound=RehydrateError)
 
 
@@ -163,6 +165,12 @@ class CommitMaker:
             events=self.seq,
             records=len(self.records),
             digest=digest_sum(self._digests.values()),
+            cause=_CAUSES[self.seq % len(_CAUSES)],
+            size=sum(map(len, puts.values())),
+            changed=1,
+            scopes=("", "child#1")[: 1 + self.seq % 2],
+            reason="" if self.seq % 2 else "a person's",
+            keyed=self.seq % 3 == 1,
         )
         expected, self.head = self.head, header.checkpoint_id
         rows = tuple(Put(key, data) for key, data in puts.items())

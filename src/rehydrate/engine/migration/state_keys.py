@@ -9,7 +9,7 @@ import msgspec
 
 from rehydrate.engine.plan import step_key
 from rehydrate.engine.run import Run, delta_of
-from rehydrate.engine.state import part_name
+from rehydrate.engine.splicing import part_name
 from rehydrate.model.effects import STATE_EFFECTS, Ask, Effect
 from rehydrate.model.records import DoneRecord, InboxRecord, Key, Record, RequestRecord, StepRecord
 

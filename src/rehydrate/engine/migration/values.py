@@ -36,6 +36,7 @@ from rehydrate.model.records import (
     RunRecord,
     ScopeRecord,
     SignatureRecord,
+    Spliced,
     StateRecord,
     StepRecord,
     TimerRecord,
@@ -83,8 +84,9 @@ class Values:
             case _:
                 assert_never(record)
 
-    def _maybe(self, value: Sealed | None) -> Sealed | None:
-        return None if value is None else self.one(value)
+    def _maybe(self, value: Sealed | Spliced | None) -> Sealed | Spliced | None:
+        # Values in pieces are joined while a run is migrated.
+        return self.one(value) if isinstance(value, Sealed) else value
 
     def _payload(self, payload: Payload) -> Payload:
         return Listed(tuple(map(self.one, payload.items))) if isinstance(payload, Listed) else self.one(payload)

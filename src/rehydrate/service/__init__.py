@@ -1,0 +1,1 @@
+"""What is done with stored runs beside running them: history, comparison, retention, export and import."""

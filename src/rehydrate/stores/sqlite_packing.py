@@ -1,0 +1,231 @@
+"""Records of the history whose bytes lie in a newer record: they are kept as places in it instead of as rows.
+
+Many small parts that become one would else stand in the file twice. It compares bytes and opens none of them; what the
+records mean is not known here. Every function runs inside a transaction of `sqlite_batch`.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple, cast
+
+import msgspec
+
+from rehydrate.errors import CheckpointCorruptError
+from rehydrate.model.checkpoint import Commit
+
+from .rows import open_row, seal_row
+from .sqlite_database import Database
+
+#: A commit that removes fewer records is not looked at.
+_MANY: Final = 16
+#: Bytes of a record that others may lie in, and of those. So no record is both.
+LARGE: Final = 16 * 1024
+_SMALL: Final = 8 * 1024
+#: What differs at both ends of a record (envelope, lengths, count) is shorter than this.
+_HEAD: Final = 40
+_TAIL: Final = 8
+#: After so many records that lie in none, no further ones are looked for.
+_PATIENCE: Final = 4
+#: No row has a higher number.
+_NO_END: Final = 2**63
+#: Bytes of an unpacked list of places; more is damage.
+_CEILING: Final = 4 * 1024 * 1024
+
+_OLD: Final = """
+SELECT live.record, live.key, record.data FROM rehydrate_live AS live
+JOIN rehydrate_record AS record ON record.id = live.record
+WHERE live.run = ? AND live.key = ? AND live.parts = 1 AND length(record.data) < ?
+"""
+_DROP: Final = "DELETE FROM rehydrate_record WHERE id = ?"
+_PACK: Final = "INSERT INTO rehydrate_packed VALUES (NULL, ?, ?)"
+_PACKS: Final = "SELECT body FROM rehydrate_packed WHERE run = ? ORDER BY no"
+_NO_PACKS: Final = "DELETE FROM rehydrate_packed WHERE run = ?"
+_DATA: Final = "SELECT data FROM rehydrate_record WHERE id BETWEEN ? AND ? ORDER BY id"
+_RECORD: Final = "INSERT INTO rehydrate_record VALUES (?, ?, ?)"
+
+
+class Old(NamedTuple):
+    """A record that a commit is about to replace or remove: the number of its row, key and bytes."""
+
+    number: int
+    key: str
+    data: bytes
+
+
+class _Place(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
+    """Where a record lies: `head`, then bytes of the source, then `tail`.
+
+    `number` is that of the row that it had, `removal` that of the row which said that its key was removed, or 0.
+    """
+
+    number: int
+    removal: int
+    key: str
+    offset: int
+    size: int
+    head: bytes
+    tail: bytes
+
+
+class _Pack(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
+    """The records that lie in the one whose rows are `first` to `last`; `places` is a compressed list."""
+
+    run: int
+    first: int
+    last: int
+    places: bytes
+
+
+class Source(NamedTuple):
+    """A record that was just written: number of its first row, number of its rows, and its bytes."""
+
+    first: int
+    rows: int
+    data: bytes
+
+
+class Packed(NamedTuple):
+    """A record that lies in another one, or (`place` is `None`) that its key was removed, by the number of its row."""
+
+    number: int
+    key: str
+    source: tuple[int, int]
+    place: _Place | None
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(list[_Place]).decode
+
+
+def replaced_records(database: Database, no: int, commit: Commit) -> list[Old]:
+    """Return the small records that a commit replaces by large ones or removes, if they may lie in what it writes."""
+    large = [put.key for put in commit.puts if len(put.data) >= LARGE]
+    if not large or len(commit.removes) < _MANY:
+        return []
+    found: list[Old] = []
+    for key in (*large, *commit.removes):
+        row = database.execute(_OLD, (no, key, _SMALL)).fetchone()
+        if row is not None and isinstance(row[2], bytes):
+            found.append(Old(*row))
+    return sorted(found)
+
+
+def pack_records(
+    database: Database, no: int, old: Sequence[Old], sources: Sequence[Source], removals: Mapping[str, int]
+) -> None:
+    """Keep those of the records that lie in one of the sources as places in it; their rows go.
+
+    `removals` are the numbers of the rows that say that keys were removed, which go, too.
+    """
+    left: list[Old] = list(old)
+    for first, count, data in sources:
+        places = _places(left, removals, data)
+        if not places:
+            continue
+        packed = zlib.compress(_encode(_relative(places)))
+        database.execute(_PACK, (no, seal_row(_Pack(no, first, first + count - 1, packed))))
+        gone = {place.number for place in places}
+        database.execute_many(_DROP, [(place.number,) for place in places])
+        database.execute_many(_DROP, [(place.removal,) for place in places if place.removal])
+        left = [record for record in left if record.number not in gone]
+
+
+def packed_records(database: Database, no: int) -> list[Packed]:
+    """Return a run's records that lie in others, in the order in which they were written."""
+    what = f"a list of packed records in store {database.store}"
+    found: list[Packed] = []
+    for (body,) in database.execute(_PACKS, (no,)).fetchall():
+        pack = open_row(body, _Pack, what)
+        if pack.run != no:
+            raise CheckpointCorruptError(what, "it belongs to another run")
+        unpacking = zlib.decompressobj()
+        try:
+            places = _absolute(_decode(unpacking.decompress(pack.places, _CEILING)))
+        except (zlib.error, msgspec.MsgspecError) as error:
+            raise CheckpointCorruptError(what, str(error)) from None
+        rows = (pack.first, pack.last)
+        # Records lie in one that was written after them, in the commit that removed them.
+        known = range(1, pack.first)
+        if not pack.last < _NO_END or any(p.number not in known or p.removal not in range(pack.first) for p in places):
+            raise CheckpointCorruptError(what, "its numbers are none that were given")
+        found += [Packed(place.number, place.key, rows, place) for place in places]
+        found += [Packed(place.removal, place.key, rows, None) for place in places if place.removal]
+    return sorted(found, key=lambda packed: packed.number)
+
+
+def read_packed(database: Database, records: Sequence[Packed]) -> Iterator[tuple[str, bytes | None]]:
+    """Yield keys and bytes of records that lie in others, and nothing for bytes where a key was removed."""
+    source, data = (0, -1), b""
+    for record in records:
+        place = record.place
+        if place is None:
+            yield record.key, None
+            continue
+        if record.source != source:
+            rows = database.execute(_DATA, record.source).fetchall()
+            # What is missing or no bytes is found by the record sum.
+            source, data = record.source, b"".join(cast("bytes", row[0]) for row in rows if isinstance(row[0], bytes))
+        yield record.key, place.head + data[place.offset : place.offset + place.size] + place.tail
+
+
+def unpack_records(database: Database, no: int) -> None:
+    """Give a run's packed records rows of their own again."""
+    packed = packed_records(database, no)
+    if not packed:
+        return
+    rows = [
+        (record.number, key, data) for record, (key, data) in zip(packed, read_packed(database, packed), strict=True)
+    ]
+    database.execute_many(_RECORD, rows)
+    database.execute(_NO_PACKS, (no,))
+
+
+def _relative(places: Sequence[_Place]) -> list[_Place]:
+    """Return places whose numbers count from those of the place before: small ones, which compress well."""
+    found: list[_Place] = []
+    number = removal = offset = 0
+    for place in places:
+        found.append(
+            _Place(
+                place.number - number,
+                place.removal - removal,
+                place.key,
+                place.offset - offset,
+                place.size,
+                place.head,
+                place.tail,
+            )
+        )
+        number, removal, offset = place.number, place.removal, place.offset + place.size
+    return found
+
+
+def _absolute(places: Sequence[_Place]) -> list[_Place]:
+    found: list[_Place] = []
+    number = removal = offset = 0
+    for place in places:
+        number, removal, offset = number + place.number, removal + place.removal, offset + place.offset
+        found.append(_Place(number, removal, place.key, offset, place.size, place.head, place.tail))
+        offset += place.size
+    return found
+
+
+def _places(old: Sequence[Old], removals: Mapping[str, int], data: bytes) -> list[_Place]:
+    found: list[_Place] = []
+    at = failed = 0
+    for number, key, small in old:
+        core = small[_HEAD:-_TAIL]
+        place = data.find(core, at) if len(core) >= _HEAD else -1
+        if place < 0:
+            failed += 1
+            if failed > _PATIENCE and not found:
+                break
+            continue
+        start, end = _HEAD, len(small) - _TAIL
+        while start and place and small[start - 1] == data[place - 1]:
+            start, place = start - 1, place - 1
+        at = place + end - start
+        found.append(_Place(number, removals.get(key, 0), key, place, end - start, small[:start], small[end:]))
+    return found
