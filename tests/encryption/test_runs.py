@@ -60,7 +60,9 @@ def test_nothing_of_the_users_stands_in_clear(tmp_path: Path) -> None:
     """Of ids, names, values, errors, answers and events, none is in the file, its log, its index or any file's name."""
     plain = tmp_path / "plain"
     plain.mkdir()
-    whole_story(SqliteCheckpointStorage(plain / "runs.db", keep_events=True))
+    # Kept until its files were looked at: a store that is collected closes them, and its log goes.
+    store = SqliteCheckpointStorage(plain / "runs.db", keep_events=True)
+    whole_story(store)
     assert "runs.db-wal" in with_canary(plain)
     for name, make in {"encrypted": encrypted, "compressed": compressed}.items():
         folder = tmp_path / name

@@ -60,7 +60,8 @@ class Listener:
         self._waiting: set[Waiting] = set()
         self._thread: threading.Thread | None = None
         self._connection: Connection | None = None
-        self._stop: tuple[int, int] | None = None
+        #: The pipe whose end is the end of the thread; whoever takes it out of here closes it.
+        self._stop: list[tuple[int, int]] = []
 
     def wait_for(self, run_id: str) -> Waiting:
         """Return somebody who is woken by what happens to a run from now on."""
@@ -68,9 +69,10 @@ class Listener:
         with self._state:
             self._waiting.add(waiting)
             if self._thread is None:
-                self._stop = os.pipe()
+                stop = os.pipe()
+                self._stop.append(stop)
                 name = f"rehydrate listens {self._place.store}"
-                self._thread = threading.Thread(target=self._listen, args=(self._stop[0],), name=name, daemon=True)
+                self._thread = threading.Thread(target=self._listen, args=(stop[0],), name=name, daemon=True)
                 self._thread.start()
             return waiting
 
@@ -90,9 +92,8 @@ class Listener:
 
     def close(self) -> None:
         """End the thread; who waits looks for himself after some seconds. From any thread."""
-        stop, self._stop = self._stop, None
-        if stop is not None:
-            os.close(stop[1])
+        with contextlib.suppress(IndexError):
+            os.close(self._stop.pop()[1])
 
     def before_fork(self) -> None:
         """Let nobody be in the middle of a change."""
@@ -106,28 +107,32 @@ class Listener:
         """Begin anew, without what is the parent's."""
         if self._connection is not None:
             let_go(self._connection)
-        for descriptor in self._stop or ():
+        for descriptor in chain.from_iterable(self._stop):
             with contextlib.suppress(OSError):
                 os.close(descriptor)
         self._reset()
 
     def _listen(self, stop: int) -> None:
         try:
-            waits = chain(self._waits, repeat(self._waits[-1]))
-            while True:
-                try:
-                    if self._hear(stop):
-                        return
-                    waits = chain(self._waits, repeat(self._waits[-1]))
-                except psycopg.Error as error:
-                    if not is_transient(error):
-                        self._give_up(translate(error, self._place.store))
-                        return
-                if select.select([stop], [], [], next(waits))[0]:
-                    return
+            if self._hear_again(stop):
+                self._wake(None)
         finally:
             os.close(stop)
-            self._wake(None)
+
+    def _hear_again(self, stop: int) -> bool:
+        """Hear, on one connection after the other; say whether all is to end, and not only this thread."""
+        waits = chain(self._waits, repeat(self._waits[-1]))
+        while True:
+            try:
+                if self._hear(stop):
+                    return True
+                waits = chain(self._waits, repeat(self._waits[-1]))
+            except psycopg.Error as error:
+                if not is_transient(error):
+                    self._give_up(translate(error, self._place.store))
+                    return False
+            if select.select([stop], [], [], next(waits))[0]:
+                return True
 
     def _hear(self, stop: int) -> bool:
         """Hear until the connection is lost or all is to end, and say whether it is to end."""
