@@ -10,7 +10,7 @@ from tests.differential.stopped import StoreKind, handed_over, stopped_runs
 
 
 @pytest.mark.parametrize(
-    ("store", "seeds"), [("memory", range(5200, 5210)), ("sqlite", range(5200, 5204)), ("none", range(5210, 5220))]
+    ("store", "seeds"), [("memory", range(5200, 5205)), ("sqlite", range(5200, 5202)), ("none", range(5210, 5215))]
 )
 def test_a_run_goes_on_after_a_cancellation_as_if_nothing_had_happened(
     store: StoreKind, seeds: range, tmp_path: Path

@@ -84,10 +84,12 @@ def test_a_drain_that_waits_for_what_never_began_is_noticed(monkeypatch: pytest.
     reference = run_virtually(uninterrupted(draw(5003)))
     workflows = two_of(reference.family)
     wrong: list[str] = []
-    for number, lag in itertools.product((1, 2, 3), range(4)):
+    for number, lag in itertools.product(range(1, 7), range(8)):
         stop = Stop("drain", "merge after", number, lag=lag, grace=30.0)
         store = InMemoryCheckpointStorage(keep_events=True)
         wrong += run_virtually(StoppedRun(reference, store, [stop], workflows=workflows).run())
+        if wrong:
+            break
     assert "the drain took 30.0 seconds instead of 0.05" in wrong
 
 

@@ -17,8 +17,9 @@ class TestEncryptedInMemory(StoreContract):
         return encrypted_in_memory
 
 
+@pytest.mark.proof
 class TestEncryptedSqlite(LocalStoreContract):
-    """The contract over the SQLite store with encryption around it, with other processes on the same file."""
+    """The contract over the SQLite store with encryption alone around it."""
 
     @pytest.fixture
     def make_store(self, tmp_path: Path) -> MakeStore:
@@ -26,7 +27,7 @@ class TestEncryptedSqlite(LocalStoreContract):
 
 
 class TestCompressedSqlite(LocalStoreContract):
-    """The contract over the SQLite store with encryption and compression around it."""
+    """The contract over the SQLite store with both around it, with other processes on the same file."""
 
     @pytest.fixture
     def make_store(self, tmp_path: Path) -> MakeStore:

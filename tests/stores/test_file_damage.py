@@ -18,7 +18,7 @@ def sealed(line: dict[str, object]) -> bytes:
     return body + b',"check":"' + file_format.checksum(body).encode() + b'"}\n'
 
 
-@pytest.mark.parametrize("every", [7, pytest.param(1, marks=pytest.mark.proof)])
+@pytest.mark.parametrize("every", [19, pytest.param(1, marks=pytest.mark.proof)])
 def test_every_flipped_bit_is_reported(every: int) -> None:
     """With any bit of any file flipped, each answer is the right one or an error, and one at least is an error."""
     with quick_folder() as folder:
@@ -38,7 +38,7 @@ def test_every_flipped_bit_is_reported(every: int) -> None:
             file.write_bytes(data)
 
 
-@pytest.mark.parametrize("every", [11, pytest.param(1, marks=pytest.mark.proof)])
+@pytest.mark.parametrize("every", [37, pytest.param(1, marks=pytest.mark.proof)])
 def test_every_truncation_is_reported(every: int) -> None:
     """With any file cut at any place, each answer is the right one or an error, and one at least is an error."""
     with quick_folder() as folder:

@@ -170,7 +170,7 @@ def test_events_of_a_long_run_are_found_from_any_number() -> None:
         asyncio.run(main(folder / "runs"))
 
 
-@pytest.mark.parametrize("every", [9, pytest.param(1, marks=pytest.mark.proof)])
+@pytest.mark.parametrize("every", [29, pytest.param(1, marks=pytest.mark.proof)])
 def test_a_process_may_die_at_any_call_to_the_system(every: int) -> None:
     """A commit, a first commit and a delete are all or nothing, and the next write takes back what was begun."""
     with quick_folder() as folder:

@@ -79,6 +79,11 @@ class TestDamageOfPostgres(DamageContract):
         """There are a thousand pairs of columns, and each costs connections."""
         asyncio.run(swapped_pieces_make_no_other_run(make_store, stored))
 
+    @pytest.mark.proof
+    def test_truncations_are_reported(self, make_store: MakeStore, stored: StoredBytes) -> None:
+        """The same holds for cut columns; `tests/postgres/test_damage.py` has some of each kind."""
+        asyncio.run(truncations_are_reported(make_store, stored))
+
 
 class TestSqliteStore(LocalStoreContract):
     """The contract over the SQLite store, with other processes on the same file."""
@@ -97,7 +102,7 @@ class TestFileStore(LocalStoreContract):
             yield partial(FileCheckpointStorage, folder / "runs")
 
 
-class TestSqliteStoreOnApsw(LocalStoreContract):
+class TestSqliteStoreOnApsw(StoreContract):
     """The contract over the SQLite store with the driver that brings a SQLite of its own."""
 
     @pytest.fixture
