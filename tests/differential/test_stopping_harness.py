@@ -17,7 +17,6 @@ from rehydrate.engine.inputs import CancelAsked, Input
 from rehydrate.model.checkpoint import Commit
 from rehydrate.model.records import Key, Record
 from rehydrate.runtime.actor import Actor
-from rehydrate.runtime.crew import Crew
 from rehydrate.testing import claim_turns_again, run_virtually
 from tests.differential.drawing import draw
 from tests.differential.moments import CANCELS, DRAINS, Stop, Way
@@ -78,19 +77,15 @@ def test_a_store_that_does_not_keep_what_was_told_is_noticed(
     assert noticed(ways, tmp_path)
 
 
-def test_a_drain_that_waits_for_what_never_began_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It takes longer than the handlers do, where it comes just when some are to start."""
-    monkeypatch.setattr(Crew, "_gone", lambda crew, task: None)
+def test_a_drain_that_never_lets_go_of_a_run_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run is not handed on although nothing of it runs any more."""
+    monkeypatch.setattr(Actor, "_hands_on", lambda actor: False)
     reference = run_virtually(uninterrupted(draw(5003)))
-    workflows = two_of(reference.family)
-    wrong: list[str] = []
-    for number, lag in itertools.product(range(1, 7), range(8)):
-        stop = Stop("drain", "merge after", number, lag=lag, grace=30.0)
-        store = InMemoryCheckpointStorage(keep_events=True)
-        wrong += run_virtually(StoppedRun(reference, store, [stop], workflows=workflows).run())
-        if wrong:
-            break
-    assert "the drain took 30.0 seconds instead of 0.05" in wrong
+    stop = Stop("drain", "merge after", 1, grace=30.0)
+    stopped = StoppedRun(
+        reference, InMemoryCheckpointStorage(keep_events=True), [stop], workflows=two_of(reference.family)
+    )
+    assert run_virtually(stopped.run()) != []
 
 
 def test_a_drain_that_does_not_wait_for_handlers_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
