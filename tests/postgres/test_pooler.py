@@ -19,7 +19,13 @@ from tests.postgres.server import Place
 CLOCK = ManualClock()
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+#: A few of each kind in the short form; a store that keeps state of a session fails most of them.
+BEHIND_IT = [
+    pytest.param(check, marks=[] if number % 6 == 0 else pytest.mark.proof) for number, check in enumerate(CHECKS)
+]
+
+
+@pytest.mark.parametrize("check", BEHIND_IT, ids=[check.__name__ for check in CHECKS])
 def test_the_contract_holds_behind_a_pooler(pooled: Place, pooler: TransactionPooler, check) -> None:
     """Every check passes where no two transactions in a row have the same connection."""
     asyncio.run(check(pooled.store))

@@ -84,6 +84,11 @@ class TestDamageOfPostgres(DamageContract):
         """The same holds for cut columns; `tests/postgres/test_damage.py` has some of each kind."""
         asyncio.run(truncations_are_reported(make_store, stored))
 
+    @pytest.mark.proof
+    def test_flipped_bits_are_reported(self, make_store: MakeStore, stored: StoredBytes) -> None:
+        """And for flipped bits."""
+        asyncio.run(flipped_bits_are_reported(make_store, stored))
+
 
 class TestSqliteStore(LocalStoreContract):
     """The contract over the SQLite store, with other processes on the same file."""
