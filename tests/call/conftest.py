@@ -27,13 +27,17 @@ def world() -> World:
     return World()
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+#: The short form takes the store that has more ways to go wrong; `make proof` runs all of it in memory, too.
+IN_PROOFS = pytest.param("memory", marks=pytest.mark.proof)
+
+
+@pytest.fixture(params=[IN_PROOFS, "sqlite"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BreakableMemory | BreakableSqlite]:
     """Both stores that hold bytes."""
     yield from _stores(request.param, tmp_path)
 
 
-@pytest.fixture(params=["none", "memory", "sqlite"])
+@pytest.fixture(params=["none", IN_PROOFS, "sqlite"])
 def anywhere(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[CheckpointStorage | None]:
     """No store, or one of both."""
     yield from _stores(request.param, tmp_path)

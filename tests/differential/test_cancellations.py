@@ -28,7 +28,7 @@ def test_a_run_goes_on_after_a_cancellation_as_if_nothing_had_happened(
 def test_another_process_goes_on_after_a_cancellation(tmp_path: Path) -> None:
     """It has the SQLite file only, and what must follow."""
     left = handed_over(range(5220, 5225), CANCELS, tmp_path, variants=1)
-    assert len(left) > 5
+    assert len(left) >= 3
     assert spawn(left, tmp_path / "tasks") == []
 
 

@@ -35,7 +35,7 @@ def test_a_run_goes_on_after_a_drain_as_if_nothing_had_happened(store: StoreKind
 def test_another_process_goes_on_after_a_drain(tmp_path: Path) -> None:
     """It has the SQLite file only, and what must follow."""
     left = handed_over(range(5120, 5125), DRAINS, tmp_path, variants=1)
-    assert len(left) > 5
+    assert len(left) >= 3
     assert spawn(left, tmp_path / "tasks") == []
 
 

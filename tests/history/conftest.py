@@ -8,8 +8,11 @@ import pytest
 
 from rehydrate import CheckpointStorage, InMemoryCheckpointStorage, SqliteCheckpointStorage
 
+#: The short form takes the store that has more ways to go wrong; `make proof` runs all of it in memory, too.
+IN_PROOFS = pytest.param("memory", marks=pytest.mark.proof)
 
-@pytest.fixture(params=["memory", "sqlite"])
+
+@pytest.fixture(params=[IN_PROOFS, "sqlite"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[CheckpointStorage]:
     """Both stores."""
     made = InMemoryCheckpointStorage() if request.param == "memory" else SqliteCheckpointStorage(tmp_path / "runs.db")
@@ -17,7 +20,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Checkpoint
     asyncio.run(made.close())
 
 
-@pytest.fixture(params=["none", "memory", "sqlite"])
+@pytest.fixture(params=["none", IN_PROOFS, "sqlite"])
 def anywhere(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[CheckpointStorage | None]:
     """No store, or one of both."""
     if request.param == "none":
