@@ -11,16 +11,6 @@ from .store import CheckpointStorage
 
 
 @runtime_checkable
-class Compressing(Protocol):
-    """A store that may ask for big records to be compressed, which is done where records are encoded."""
-
-    @property
-    def compresses(self) -> bool:
-        """Whether big records are to be compressed."""
-        ...
-
-
-@runtime_checkable
 class ListingByKey(Protocol):
     """A store that hides run ids, and lists runs by what it hides them under."""
 
@@ -30,8 +20,11 @@ class ListingByKey(Protocol):
 
 
 def compresses(store: CheckpointStorage) -> bool:
-    """Tell whether a store wants big records compressed."""
-    return isinstance(store, Compressing) and store.compresses
+    """Tell whether a store wants big records compressed: one that does has a property `compresses`.
+
+    Each turn asks, and looking for the members of a protocol would cost more than the rest of its first commit.
+    """
+    return bool(getattr(store, "compresses", False))
 
 
 def listing_key(store: CheckpointStorage, run_id: str) -> str:
