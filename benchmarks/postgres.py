@@ -16,11 +16,14 @@ from typing import Any
 import psycopg
 from psycopg.conninfo import make_conninfo
 
-import rehydrate
 from benchmarks.places import Place, Places
+from rehydrate import PostgresCheckpointStorage
 from rehydrate.ports import CheckpointStorage
 
-_SIZE = "SELECT sum(pg_total_relation_size(oid)) FROM pg_class WHERE relname LIKE 'rehydrate%' AND relkind = 'r'"
+#: Tables with their indexes, in the schema that the store makes.
+_SIZE = """
+SELECT sum(pg_total_relation_size(oid)) FROM pg_class WHERE relnamespace = 'rehydrate'::regnamespace AND relkind = 'r'
+"""
 
 
 class PostgresPlace:
@@ -35,8 +38,7 @@ class PostgresPlace:
 
     @contextlib.asynccontextmanager
     async def store(self) -> AsyncGenerator[CheckpointStorage, None]:
-        make: Any = getattr(rehydrate, "PostgresCheckpointStorage")  # noqa: B009  (comes with an extra)
-        store: CheckpointStorage = make(self.url)
+        store = PostgresCheckpointStorage(self.url)
         try:
             yield store
         finally:

@@ -296,7 +296,7 @@ async def _paged(store: CheckpointStorage, run_id: str | None) -> float:
         started = time.perf_counter()
         page = await store.requests(run_id=run_id, after=after, limit=100)
         taken.append(time.perf_counter() - started)
-        after = page[-1].request_id
+        after = page[-1].request_id if page else None
     return statistics.median(taken)
 
 
