@@ -18,7 +18,7 @@ def sealed(line: dict[str, object]) -> bytes:
     return body + b',"check":"' + file_format.checksum(body).encode() + b'"}\n'
 
 
-@pytest.mark.parametrize("every", [19, pytest.param(1, marks=pytest.mark.proof)])
+@pytest.mark.parametrize("every", [41, pytest.param(1, marks=pytest.mark.proof)])
 def test_every_flipped_bit_is_reported(every: int) -> None:
     """With any bit of any file flipped, each answer is the right one or an error, and one at least is an error."""
     with quick_folder() as folder:
@@ -98,6 +98,7 @@ def test_latest_raises_where_a_commit_that_it_needs_is_lost(tmp_path: Path, seq:
         use(path, lambda store: store.history("run"))
 
 
+@pytest.mark.proof
 def test_swapped_files_are_reported(tmp_path: Path) -> None:
     """An intact file in the place of another one, of this run or of another, is damage."""
     path = tmp_path / "runs"

@@ -24,6 +24,7 @@ from rehydrate.testing.contract_races import (
     of_two_threads_one_wins,
 )
 from rehydrate.testing.store_contract import (
+    CHECKS,
     DamageContract,
     LocalStoreContract,
     MakeStore,
@@ -107,8 +108,9 @@ class TestFileStore(LocalStoreContract):
             yield partial(FileCheckpointStorage, folder / "runs")
 
 
-class TestSqliteStoreOnApsw(StoreContract):
-    """The contract over the SQLite store with the driver that brings a SQLite of its own."""
+@pytest.mark.proof
+class TestSqliteStoreOnApsw(LocalStoreContract):
+    """The contract over the SQLite store with the driver that brings a SQLite of its own; some of it is below."""
 
     @pytest.fixture
     def make_store(self, tmp_path: Path) -> MakeStore:
@@ -147,6 +149,12 @@ class TestDamageOfFiles(DamageContract):
     @pytest.fixture
     def stored(self, folder: Path) -> StoredBytes:
         return StoredFiles(folder)
+
+
+@pytest.mark.parametrize("check", CHECKS[::4], ids=lambda check: check.__name__)
+def test_apsw_passes_some_of_the_contract(tmp_path: Path, check) -> None:
+    """Every fourth check, with the driver that brings a SQLite of its own."""
+    asyncio.run(check(partial(SqliteCheckpointStorage, tmp_path / "runs.db", driver="apsw")))
 
 
 @pytest.mark.parametrize("check", EVENT_CHECKS, ids=lambda check: check.__name__)
