@@ -135,11 +135,6 @@ def delete_run(database: Database, run_id: str, now: Callable[[], float]) -> boo
     return True
 
 
-def commit_bytes(commit: Commit) -> int:
-    """Return how many bytes of records and events a commit holds."""
-    return sum(len(put.data) for put in commit.puts) + sum(map(len, commit.events))
-
-
 def _move_run(database: Database, run: RunRow | None, header: Header, standing: Standing) -> int:
     sealed, status = seal_row(standing), header.status.value
     if run is None:
