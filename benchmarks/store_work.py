@@ -1,6 +1,7 @@
 """What `benchmarks.stores` measures: one function per target, each gives rows with what was seen and the bound.
 
-Only the public calls are used, and the store protocol where rows are made without runs. It prints nothing.
+Only the public calls are used, the store protocol where rows are made without runs, and `restored`, which decodes a
+head. It prints nothing.
 """
 
 from __future__ import annotations

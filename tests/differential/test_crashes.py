@@ -111,7 +111,12 @@ async def wrong_after_crashes(family: FamilyPlan, every: int, folder: Path | Non
 
 #: 63 is so large that it alone takes as long as all the others; the long form has its like.
 @pytest.mark.parametrize(
-    ("store", "seed", "every"), [*(("memory", seed, 4) for seed in (60, 62, 65)), ("sqlite", 61, 12)]
+    ("store", "seed", "every"),
+    [
+        *(("memory", seed, 4) for seed in (60, 62, 65)),
+        *(pytest.param("memory", seed, 4, marks=pytest.mark.proof) for seed in (61, 64, 66)),
+        ("sqlite", 61, 12),
+    ],
 )
 def test_the_same_call_again_after_a_crash_gives_what_the_uninterrupted_run_gave(
     store: StoreKind, seed: int, every: int, tmp_path: Path

@@ -38,7 +38,12 @@ def test_every_checkpoint_of_many_graphs_goes_on_in_a_fresh_process(first: int, 
     assert wrong_in_a_fresh_process(range(first, first + 25), store, tmp_path) == []
 
 
-@pytest.mark.parametrize(("store", "seed"), [("memory", 19), ("sqlite", 14)])
+#: Each starts five processes.
+ALONE = [("memory", 19), ("sqlite", 14)]
+REST = [(store, seed) for store in STORES for seed in (4, 14, 19) if (store, seed) not in ALONE]
+
+
+@pytest.mark.parametrize(("store", "seed"), [*ALONE, *(pytest.param(*each, marks=pytest.mark.proof) for each in REST)])
 def test_a_checkpoint_goes_on_in_a_process_of_its_own(store: str, seed: int, tmp_path: Path) -> None:
     """Five checkpoints of each run are taken up by five processes, each of which sees only that one."""
     job = write_job(draw(seed), tmp_path / "runs.db" if store == "sqlite" else None)

@@ -115,7 +115,7 @@ def uninterrupted(depth, **options):
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("depth", [0, 1, 3])
+@pytest.mark.parametrize("depth", [0, 1, pytest.param(2, marks=pytest.mark.proof), 3])
 @pytest.mark.parametrize("where", ["one", "two", "three"])
 def test_case_34_a_run_is_cancelled_in_any_executor_at_any_depth(world, store, where, depth, way):
     """It stops there, `CANCELLED` is saved with no owner, nothing later ran, and a resume ends as if it were not."""
@@ -192,7 +192,7 @@ def test_a_commit_on_its_way_is_waited_for(world, gated, number, place, way):
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("depth", [0, 3])
+@pytest.mark.parametrize("depth", [0, *(pytest.param(depth, marks=pytest.mark.proof) for depth in (1, 2)), 3])
 def test_a_run_that_waits_for_its_next_attempt_is_cancelled_at_once(world, time, store, depth, way):
     """No time passes; gone on with before the attempt is due it waits for the rest, and then all is as without."""
     workflow = Timed(line(world, depth, retry=Retry(delay=60)), time, store)

@@ -167,3 +167,13 @@ def test_a_damaged_run_is_not_deleted_by_halves(tmp_path: Path) -> None:
     assert use(path, lambda store: store.delete("run")) is True
     shutil.rmtree(path / "locks")
     assert [file.name for file in files(path)] == ["rehydrate-store.json"]
+
+
+def test_a_copy_of_a_run_beside_it_is_no_second_run(tmp_path: Path) -> None:
+    """A folder that is not named by its run is reported, instead of listing the run twice and paging without end."""
+    path = tmp_path / "runs"
+    fill(path)
+    shutil.copytree(path / "runs" / "run", path / "runs" / "run.bak")
+    with pytest.raises(CheckpointCorruptError, match="it belongs to run 'run'"):
+        use(path, lambda store: store.runs())
+    assert use(path, lambda store: store.load(Latest("run"))) is not None

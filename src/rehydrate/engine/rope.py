@@ -80,7 +80,8 @@ class Rope:
             data, number, first, last = self.segments[index]
             skipped = start - self._starts[index]
             taken = min(last - first - skipped, end - start)
-            yield Segment(data, number, first + skipped, first + skipped + taken)
+            if taken:  # a part may hold nothing: a list was extended by an empty one
+                yield Segment(data, number, first + skipped, first + skipped + taken)
             start += taken
             index += 1
 
@@ -91,7 +92,8 @@ class Rope:
             data, number, first, _ = self.segments[index]
             begin = self._starts[index]
             taken = min(end - begin, end - start)
-            yield Segment(data, number, first + end - begin - taken, first + end - begin)
+            if taken:
+                yield Segment(data, number, first + end - begin - taken, first + end - begin)
             end -= taken
             index -= 1
 

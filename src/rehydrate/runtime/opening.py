@@ -105,7 +105,7 @@ class Opening:
     def _same_turn(self, found: Found) -> Opened:
         """Go on with the turn that this very call began; nothing of its input is applied again."""
         check_owner(self.call, found, same=True)
-        return self._continue(found)
+        return self._continue(replace(found, checkpoint=fitting(self.program, found.checkpoint)))
 
     def _new_run(self) -> Opened:
         run_id = self.finder.new_run_id() or self.program.ids.new_id()
@@ -116,14 +116,14 @@ class Opening:
         return RunRecord(self.program.ids.new_id(), graph.name, graph.version, self.program.signature_digest)
 
     def _continue(self, found: Found) -> Opened:
-        """Take the turn up that was found, without new input."""
-        checkpoint = fitting(self.program, found.checkpoint)
+        """Take the turn up that was found, and fits, without new input."""
+        checkpoint = found.checkpoint
         check_resources(self.graph, self.call.resources)
         freed = checkpoint.migrated is not None and checkpoint.migrated.freed
         if not freed and not reading.unfinished_scopes(checkpoint.records):
             return Opened(checkpoint.run_id, checkpoint.records, checkpoint.header, found.head, None)
         same = found.same and self.row is not Row.CONTINUE
-        arrived = self._arrived(replace(found, checkpoint=checkpoint), (), continuation=True, keeps=same)
+        arrived = self._arrived(found, (), continuation=True, keeps=same)
         return Opened(
             checkpoint.run_id, checkpoint.records.copy(), checkpoint.header, found.head, arrived,
             imported=self.store is not None and found.head is None, digests=checkpoint.digests,

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rehydrate.codecs.rewriting import list_of, open_plain
+from rehydrate.engine.migration.pieces import was_taken
+from rehydrate.engine.plan import invocation_name
 from rehydrate.engine.run import Run, birth_of, known_name
 from rehydrate.engine.splicing import grows, sealed_value
 from rehydrate.graph.migration import PlainMessage, PlainRequest, PlainScope
@@ -41,8 +43,9 @@ def _messages(run: Run, path: str) -> Iterator[PlainMessage]:
     parent, segment = slot(path)
     step: StepRecord | None = run.get(parent, "step", segment)
     for delivery in step.deliveries if step is not None else ():
-        name = f"{delivery.executor}#{delivery.activation}"
-        if step is not None and all(run.get(path, kind, name) is None for kind in ("done", "unrouted", "scope")):
+        name = invocation_name(delivery.executor, delivery.activation)
+        is_done = any(run.get(path, kind, name) is not None for kind in ("done", "unrouted"))
+        if step is not None and not is_done and not was_taken(run, path, delivery):
             yield PlainMessage(delivery.executor, _value(step.payloads[delivery.payload]))
     for _, record in sorted(run.items(path, "inbox"), key=lambda item: int(item[0])):
         yield PlainMessage(record.executor, _value(record.payload))

@@ -14,7 +14,7 @@ from rehydrate.codecs.checkpoints import record_digest
 from rehydrate.codecs.events import encode_events
 from rehydrate.codecs.records import encode_record
 from rehydrate.engine.run import Delta, Run, known_name
-from rehydrate.ids import outer_id
+from rehydrate.ids import ABOVE_ROOT, outer_id
 from rehydrate.model.checkpoint import Cause, Commit, Header, Lease, Put, RequestRow, Status, TurnRow, key_text
 from rehydrate.model.events import Event
 from rehydrate.model.records import ReceiptRecord, ReceiptsRecord, RequestRecord, ScopeRecord, TurnRecord
@@ -127,7 +127,7 @@ class Ledger:
                 total += digest - (known or 0)
                 puts.append(Put(text, data))
             if len(puts) + len(removes) > before:
-                paths.add(path if path != "/" else "")
+                paths.add("" if path == ABOVE_ROOT else path)
         self.total = total % _MODULUS
         return Changes(tuple(puts), tuple(removes), frozenset(paths))
 
@@ -146,7 +146,7 @@ class Ledger:
         before = self.header
         seq = before.seq + 1 if before else 0
         turn = run.get("", "turn", "")
-        root = run.get("/", "scope", "")
+        root = run.get(ABOVE_ROOT, "scope", "")
         return Header(
             run_id=self.run_id,
             workflow=self.workflow,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final, Literal, TypeAlias, cast
 
 import msgspec
@@ -123,7 +124,7 @@ def _compared(key: FactKey, before: Fact | None, after: Fact | None) -> Iterator
         yield grown
         return
     one, other = before.show(), after.show()
-    places = list(_places(one, other, "", 0))
+    places = list(islice(_places(one, other, "", 0), _PLACES + 1))
     if not places or len(places) > _PLACES or (len(places) == 1 and not places[0].inside):
         if not places and before.type != after.type:  # values that look the same, such as a tuple and a list
             one, other = {"$type": before.type, "value": one}, {"$type": after.type, "value": other}

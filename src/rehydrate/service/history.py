@@ -98,8 +98,10 @@ class RunHistory:
     async def entries(self, before: int | None = None, limit: int = PAGE) -> list[HistoryEntry]:
         """Return a page of entries, newest first, from the one below number `before` on. Raises `RunNotFoundError`."""
         headers = await self.storage.history(self.run_id, before=before, limit=limit)
-        if not headers and await self.storage.head(self.run_id) is None:
-            raise RunNotFoundError(self.run_id)
+        if not headers:
+            if await self.storage.head(self.run_id) is None:
+                raise RunNotFoundError(self.run_id)
+            return []
         names: dict[str, list[str]] = {}
         for name, checkpoint_id in (await self.storage.tags(self.run_id)).items():
             names.setdefault(checkpoint_id, []).append(name)
@@ -111,7 +113,7 @@ class RunHistory:
         while page:
             for entry in page:
                 yield entry
-            page = await self.entries(before=page[-1].number)
+            page = await self.entries(before=page[-1].number) if len(page) == PAGE else []
 
     async def load(self, at: CheckpointPlace) -> WorkflowCheckpoint:
         """Return a checkpoint by its number, id or name, or the head for `"latest"`.
@@ -157,7 +159,7 @@ class RunHistory:
         return entry_of(header, tuple(names))
 
     async def _header(self, at: CheckpointPlace) -> Header:
-        """Return a checkpoint's header, by the cheapest way to it."""
+        """Return a checkpoint's header; for an id or a name its records are loaded and checked, too."""
         if at == LATEST:
             head = await self.storage.head(self.run_id)
             if head is not None:

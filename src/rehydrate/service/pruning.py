@@ -166,9 +166,10 @@ class _Pruner:
         passed_over = ""
         try:
             if self.retention.may_delete(head, self.now):
+                headers = await self._headers(run_id)  # before the last look, as a long history takes a while
                 passed_over = await self._what_keeps(head)
                 if not passed_over:
-                    return await self._deleted(head)
+                    return await self._deleted(run_id, headers)
             if self.retention.forgets:
                 return await self._forgotten(run_id, passed_over)
         except RunBusyError:
@@ -191,12 +192,11 @@ class _Pruner:
             return "it has changed meanwhile"
         return "its owner lives" if head.alive else ""
 
-    async def _deleted(self, head: Header) -> PrunedRun:
-        headers = await self._headers(head.run_id)
-        if not self.dry_run and not await self.storage.delete(head.run_id):
-            return PrunedRun(head.run_id, passed_over="it was deleted meanwhile")
+    async def _deleted(self, run_id: str, headers: list[Header]) -> PrunedRun:
+        if not self.dry_run and not await self.storage.delete(run_id):
+            return PrunedRun(run_id, passed_over="it was deleted meanwhile")
         numbers = tuple(sorted(header.seq for header in headers))
-        return PrunedRun(head.run_id, forgotten=numbers, deleted=True, size=sum(header.size for header in headers))
+        return PrunedRun(run_id, forgotten=numbers, deleted=True, size=sum(header.size for header in headers))
 
     async def _headers(self, run_id: str) -> list[Header]:
         """Return all headers of a run, newest first."""

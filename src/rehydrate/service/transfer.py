@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, TypeAlias, cast
 
-from rehydrate.codecs.archives import EXPORT_HEADER, decode_body, decode_lead, encode_archive
+from rehydrate.codecs.archives import EXPORT_HEADER, MAX_EXPORT, decode_body, decode_lead, encode_archive
 from rehydrate.errors import (
     CommitConflictError,
     ExportFileError,
@@ -98,6 +98,8 @@ def _described(archive: Archive, size: int) -> ExportedRun:
 
 def _written(archive: Archive, place: Path | BinaryIO) -> int:
     data = encode_archive(archive)
+    if len(data) - EXPORT_HEADER > MAX_EXPORT:  # no import would take it
+        raise ExportFileError(str(place), "written", f"the run has {len(data)} bytes, and {MAX_EXPORT} are taken in")
     if not isinstance(place, Path):
         if place.write(data) != len(data):
             raise WrongCallError(f"{with_article(place)} did not take all bytes.", "Pass a file opened for bytes.")

@@ -26,7 +26,7 @@ from rehydrate.model.checkpoint import (
     StoredEvent,
     TurnRow,
 )
-from rehydrate.ports import CheckpointStorage, Inspection, compresses, watched
+from rehydrate.ports import CheckpointStorage, Inspection, compresses, listing_key, watched
 
 from .archives import check_archive
 from .arguments import (
@@ -84,7 +84,7 @@ class EncryptedCheckpointStorage:
 
     def listing_key(self, run_id: str) -> str:
         """Return what `runs` orders a run by."""
-        return self._names.run(run_id)
+        return listing_key(self._store, self._names.run(run_id))
 
     @property
     def wakes(self) -> bool:

@@ -15,10 +15,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from rehydrate.errors import RehydrateError, StoreBrokenError, StoreUnavailableError
+from rehydrate.errors import (
+    RehydrateError,
+    StoreBrokenError,
+    StoreFullError,
+    StoreReadOnlyError,
+    StoreUnavailableError,
+)
 
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+#: A pipe in the place of a file must not be waited for.
+_READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+#: The errors of ours that are their own; the others of these are `StoreUnavailableError` itself.
+_OWN: Final = {errno.ENOSPC: StoreFullError, errno.EDQUOT: StoreFullError, errno.EROFS: StoreReadOnlyError}
 _NOTHING_THERE: Final = "Check that the folder of the store is where it was."
 _NETWORK: Final = "Check the network and the mount, then make a new store object."
 _FIXES: Final = {
@@ -158,7 +167,7 @@ def translated(error: OSError | SyncError, store: str) -> RehydrateError:
         )
     where = f" at {error.filename!r}" if error.filename else ""
     fix = _FIXES.get(error.errno or 0, "Check the disk and the rights to the folder, then call again.")
-    kind = StoreBrokenError if breaks_store(error) else StoreUnavailableError
+    kind = StoreBrokenError if breaks_store(error) else _OWN.get(error.errno or 0, StoreUnavailableError)
     return kind(store, f"{error.strerror or error}{where}", fix)
 
 

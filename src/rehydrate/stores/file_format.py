@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from typing import Final, Literal, TypeVar
+from typing import Final, Literal, TypeAlias, TypeVar, cast
 
 import msgspec
 
@@ -34,10 +34,14 @@ class MarkerLine(msgspec.Struct, frozen=True, gc=False):
     format: int
 
 
-class Number(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """A number that JSON may not hold as one: `text` is `nan`, `inf` or `-inf`."""
+#: What is no number in JSON.
+_NotFinite: TypeAlias = Literal["nan", "inf", "-inf"]
 
-    text: str
+
+class Number(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """A number that JSON may not hold as one."""
+
+    text: _NotFinite
 
 
 class HeadLine(msgspec.Struct, frozen=True, gc=False):
@@ -205,7 +209,7 @@ def header_fields(header: Header) -> tuple[dict[str, object], Number | None]:
     fields: dict[str, object] = msgspec.structs.asdict(header)
     if math.isfinite(header.created):
         return fields, None
-    return {**fields, "created": 0.0}, Number(str(header.created))
+    return {**fields, "created": 0.0}, Number(cast("_NotFinite", str(header.created)))
 
 
 def header_of(line: CommitLine, what: str) -> Header:
@@ -231,7 +235,7 @@ def record_check(digest: int) -> str:
 
 def as_number(value: float) -> float | Number:
     """Return a number as JSON can hold it."""
-    return value if math.isfinite(value) else Number(str(value))
+    return value if math.isfinite(value) else Number(cast("_NotFinite", str(value)))
 
 
 def as_float(value: float | Number) -> float:

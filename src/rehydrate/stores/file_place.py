@@ -169,12 +169,13 @@ class FilePlace:
                 f"the folder is no store and has other files in it ({', '.join(foreign[:_NAMED])}{more})",
                 "Check the path, or give the store a folder of its own. Nothing was changed.",
             )
-        if "runs" in names and names_in(self.root / "runs"):
-            raise CheckpointCorruptError(f"store {self.store}", f"it has runs and no {MARKER}")
 
     def _check_marker(self) -> None:
         data = read_whole(self.root / MARKER)
         if data is None:
+            # Looked for under the lock: another process may be making the store just now.
+            if check_is_folder(self.root / "runs") and names_in(self.root / "runs"):
+                raise CheckpointCorruptError(f"store {self.store}", f"it has runs and no {MARKER}")
             self._make_store()
         else:
             opened_line(data, MarkerLine, f"{MARKER} of store {self.store}")

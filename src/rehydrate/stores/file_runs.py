@@ -17,7 +17,7 @@ from rehydrate.model.checkpoint import Header
 from .file_commit import CommitFile, advance, commit_file
 from .file_disk import check_is_folder, names_in, read_whole
 from .file_format import Contents, HeadLine, LivePiece, TagsLine, opened_line
-from .file_names import commit_folder, commit_name, commit_number, is_commit_folder, is_commits
+from .file_names import commit_folder, commit_name, commit_number, escaped, is_commit_folder, is_commits
 
 HEAD: Final = "head.json"
 TAGS: Final = "tags.json"
@@ -50,6 +50,9 @@ class RunFolder:
                 header = commit.header
                 if header.run_id != self.head.run_id or header.seq != seq:
                     raise CheckpointCorruptError(what, "its header is another one's")
+                previous = commit.line.previous
+                if previous is not None and previous >= seq:  # whoever goes along the chain comes to its end
+                    raise CheckpointCorruptError(what, "the one before it has no lower number")
                 yield commit
         except FileNotFoundError:
             raise CheckpointCorruptError(what, "it is not there") from None
@@ -94,8 +97,6 @@ class RunFolder:
         while at is not None:
             link = self.link(at)
             yield link
-            if link.previous is not None and link.previous >= at:
-                raise CheckpointCorruptError(self.what(at), "the one before it has no lower number")
             at = link.previous
 
     def live_at(self, seq: int) -> dict[str, LivePiece]:
@@ -154,12 +155,21 @@ class RunFolder:
     @property
     def folders(self) -> list[str]:
         """Return the folders that commits are in, in the order of their numbers."""
-        return sorted(filter(is_commit_folder, names_in(self.commits)), key=int)
+        return sorted(filter(is_commit_folder, self._names_in(self.commits)), key=int)
 
     def numbers_in(self, folder: str) -> list[int]:
         """Return the numbers of the files of commits in one of these folders, in order."""
-        numbers = map(commit_number, names_in(self.commits / folder))
+        numbers = map(commit_number, self._names_in(self.commits / folder))
         return sorted(number for number in numbers if number is not None)
+
+    def _names_in(self, folder: Path) -> list[str]:
+        """Return the names in a folder. One that is not there is damage, unless the run was deleted between two looks,
+        which whoever is told of damage looks for."""
+        try:
+            return names_in(folder)
+        except FileNotFoundError:
+            what = f"run {self.head.run_id!r} in store {self._store}"
+            raise CheckpointCorruptError(what, f"its folder {folder.name!r} is not there") from None
 
 
 def run_folder(folder: Path, run_id: str, store: str) -> RunFolder | None:
@@ -185,4 +195,6 @@ def read_run(folder: Path, store: str) -> RunFolder | None:
     head = opened_line(data, HeadLine, what)
     if not is_commits(head.commits):
         raise CheckpointCorruptError(what, "it names no folder of commits")
+    if escaped(head.run_id) != folder.name:  # a copy under another name would be listed beside it
+        raise CheckpointCorruptError(what, f"it belongs to run {head.run_id!r}")
     return RunFolder(folder, head, store)

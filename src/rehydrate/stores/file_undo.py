@@ -53,10 +53,11 @@ def take_back(place: FilePlace) -> None:
                 shutil.rmtree(path)
             case ".commit":
                 _discard_commit(place, path)
-            case ".head":
-                _take_back_head(place, path)
-            case ".forget":
-                _take_back_forgetting(place, path)
+            case ".head" | ".forget":
+                try:
+                    (_take_back_head if path.suffix == ".head" else _take_back_forgetting)(place, path)
+                except CheckpointCorruptError:
+                    continue  # whoever asks for that run is told; the others are not to be held up by it
             case _:
                 pass  # a file that was to take the place of another
         path.unlink(missing_ok=True)

@@ -235,7 +235,8 @@ class LocalStorage(Generic[_P]):
 
     async def adopt(self, archive: Archive) -> None:
         """Write a whole run: all of it, or nothing. Raises `CommitConflictError` where it is there already."""
-        check_archive(archive)
+        # On the thread, as it hashes all records of the run; and before the write, in which others would wait for it.
+        await self._read(lambda _: check_archive(archive))
         write = self._deeds.write_archive
         await self._write(lambda place: write(place, archive), sum(map(_commit_bytes, archive.commits)))
 

@@ -10,7 +10,13 @@ from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from dataclasses import fields
 from typing import Final
 
-from rehydrate.errors import CheckpointCorruptError, NotEncryptedError, RehydrateError, WrongKeyError
+from rehydrate.errors import (
+    CheckpointCorruptError,
+    CheckpointFormatError,
+    NotEncryptedError,
+    RehydrateError,
+    WrongKeyError,
+)
 from rehydrate.ports import CheckpointStorage
 
 from .call_order import CallOrder
@@ -18,6 +24,8 @@ from .covers import Covers
 
 #: So many runs are looked at to see whether the keys are those of the store.
 _LOOKED_AT: Final = 8
+#: What says nothing of the keys: whoever asks for such a run is told.
+_OF_ONE_RUN: Final = (CheckpointCorruptError, CheckpointFormatError)
 
 
 class Passage:
@@ -51,15 +59,15 @@ class Passage:
     async def _check_keys(self) -> None:
         try:
             covers = await self._store.runs(limit=_LOOKED_AT)
-        except CheckpointCorruptError:
-            return  # whoever asks for that run is told
+        except _OF_ONE_RUN:
+            return
         wrong: RehydrateError | None = None
         for cover in covers:
             try:
                 self._covers.open_header(cover)
             except (WrongKeyError, NotEncryptedError) as error:
                 wrong = wrong or error
-            except CheckpointCorruptError:
+            except _OF_ONE_RUN:
                 continue
             else:
                 self._checked = True

@@ -85,6 +85,7 @@ class RunSums:
         """Know a run as it is at this checkpoint."""
         found.checkpoint_id, found.seq = header.checkpoint_id, header.seq
         self._sums[run] = found
+        self._sums.move_to_end(run)
         while len(self._sums) > _MOST:
             self._sums.popitem(last=False)
 

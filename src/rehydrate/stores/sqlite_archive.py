@@ -104,8 +104,8 @@ def _rows(database: Database, no: int) -> list[tuple[int, int, str | None, objec
         return rows
     bounds = database.execute(_BOUNDS, (no,)).fetchall()
     firsts = [first for first, _ in bounds]
-    for record, (key, data) in zip(packed, read_packed(database, packed), strict=True):
-        rows.append((record.number, bounds[bisect_right(firsts, record.number) - 1][1], key, data))
+    for record, data in read_packed(database, packed):
+        rows.append((record.number, bounds[bisect_right(firsts, record.number) - 1][1], record.key, data))
     return sorted(rows, key=itemgetter(0))
 
 

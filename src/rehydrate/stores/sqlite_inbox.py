@@ -14,7 +14,7 @@ from rehydrate.model.checkpoint import Offer
 from .inbox import numbered_offer, same_offer, taken_offer
 from .rows import open_row, seal_row
 from .sqlite_database import Database, Value
-from .sqlite_reading import find_run
+from .sqlite_reading import NO_END, find_run
 
 _NEXT: Final = "SELECT coalesce(max(number), 0) + 1 FROM rehydrate_offer WHERE run = ?"
 _BY_KEY: Final = "SELECT number, body FROM rehydrate_offer WHERE run = ? AND key = ?"
@@ -64,7 +64,10 @@ def read_offers(database: Database, run_id: str, after: int, limit: int) -> list
     run = find_run(database, run_id)
     if run is None:
         return []
-    return [_opened(database, run_id, row) for row in database.execute(_WAITING, (run.no, after, limit)).fetchall()]
+    return [
+        _opened(database, run_id, row)
+        for row in database.execute(_WAITING, (run.no, min(after, NO_END), min(limit, NO_END))).fetchall()
+    ]
 
 
 def all_offers(database: Database, no: int, run_id: str) -> list[Offer]:

@@ -7,7 +7,7 @@ records mean is not known here. Every function runs inside a transaction of `sql
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, cast
 
 import msgspec
@@ -26,10 +26,12 @@ _SMALL: Final = 8 * 1024
 #: What differs at both ends of a record (envelope, lengths, count) is shorter than this.
 _HEAD: Final = 40
 _TAIL: Final = 8
-#: After so many records that lie in none, no further ones are looked for.
-_PATIENCE: Final = 4
+#: After so many records in a row that lie in none, no further ones are looked for: each is a search through all of it.
+_PATIENCE: Final = 16
 #: No row has a higher number.
 _NO_END: Final = 2**63
+#: Places of one list, which is far below what a list may have when it is read.
+_GROUP: Final = 4096
 #: Bytes of an unpacked list of places; more is damage.
 _CEILING: Final = 4 * 1024 * 1024
 
@@ -124,8 +126,9 @@ def pack_records(
         places = _places(left, removals, data)
         if not places:
             continue
-        packed = zlib.compress(_encode(_relative(places)))
-        database.execute(_PACK, (no, seal_row(_Pack(no, first, first + count - 1, packed))))
+        for group in (places[start : start + _GROUP] for start in range(0, len(places), _GROUP)):
+            packed = zlib.compress(_encode(_relative(group)))
+            database.execute(_PACK, (no, seal_row(_Pack(no, first, first + count - 1, packed))))
         gone = {place.number for place in places}
         database.execute_many(_DROP, [(place.number,) for place in places])
         database.execute_many(_DROP, [(place.removal,) for place in places if place.removal])
@@ -155,19 +158,22 @@ def packed_records(database: Database, no: int) -> list[Packed]:
     return sorted(found, key=lambda packed: packed.number)
 
 
-def read_packed(database: Database, records: Sequence[Packed]) -> Iterator[tuple[str, bytes | None]]:
-    """Yield keys and bytes of records that lie in others, and nothing for bytes where a key was removed."""
+def read_packed(database: Database, records: Iterable[Packed]) -> Iterator[tuple[Packed, bytes | None]]:
+    """Yield records that lie in others with their bytes, and nothing for bytes where a key was removed.
+
+    They come in the order of what they lie in, which is then read once.
+    """
     source, data = (0, -1), b""
-    for record in records:
+    for record in sorted(records, key=lambda record: record.source):
         place = record.place
         if place is None:
-            yield record.key, None
+            yield record, None
             continue
         if record.source != source:
             rows = database.execute(_DATA, record.source).fetchall()
             # What is missing or no bytes is found by the record sum.
             source, data = record.source, b"".join(cast("bytes", row[0]) for row in rows if isinstance(row[0], bytes))
-        yield record.key, place.head + data[place.offset : place.offset + place.size] + place.tail
+        yield record, place.head + data[place.offset : place.offset + place.size] + place.tail
 
 
 def unpack_records(database: Database, no: int) -> None:
@@ -175,9 +181,7 @@ def unpack_records(database: Database, no: int) -> None:
     packed = packed_records(database, no)
     if not packed:
         return
-    rows = [
-        (record.number, key, data) for record, (key, data) in zip(packed, read_packed(database, packed), strict=True)
-    ]
+    rows = [(record.number, record.key, data) for record, data in read_packed(database, packed)]
     database.execute_many(_RECORD, rows)
     database.execute(_NO_PACKS, (no,))
 
@@ -220,9 +224,10 @@ def _places(old: Sequence[Old], removals: Mapping[str, int], data: bytes) -> lis
         place = data.find(core, at) if len(core) >= _HEAD else -1
         if place < 0:
             failed += 1
-            if failed > _PATIENCE and not found:
+            if failed > _PATIENCE:
                 break
             continue
+        failed = 0
         start, end = _HEAD, len(small) - _TAIL
         while start and place and small[start - 1] == data[place - 1]:
             start, place = start - 1, place - 1

@@ -19,7 +19,7 @@ from rehydrate.model.checkpoint import CheckpointRef, Head, Header, Latest, Requ
 
 from .records_sum import RecordSum
 from .rows import TagRow, open_row
-from .sqlite_checkpoints import CHECKPOINT, Names, id_cell, id_in_cell, open_checkpoint, open_written
+from .sqlite_checkpoints import CHECKPOINT, Names, Written, id_cell, id_in_cell, open_checkpoint, open_written
 from .sqlite_database import Database
 from .sqlite_versions import rows_at
 from .standing import Standing
@@ -59,7 +59,7 @@ _TURN: Final = "SELECT body FROM rehydrate_turn WHERE workflow = ? AND key = ?"
 #: Parts of a long record that are hashed together while the next are read; a shorter record is hashed when it is whole.
 _PIECE: Final = 8
 #: No sequence number is higher.
-_NO_END: Final = 2**63 - 1
+NO_END: Final = 2**63 - 1
 
 
 class RunRow(NamedTuple):
@@ -124,7 +124,7 @@ def _place(database: Database, ref: CheckpointRef) -> tuple[RunRow, int] | None:
     if isinstance(ref, Latest):
         return run, run.standing.seq
     if isinstance(ref.at, int):
-        there = abs(ref.at) <= _NO_END and database.execute(_IS_THERE, (run.no, ref.at)).fetchone()
+        there = abs(ref.at) <= NO_END and database.execute(_IS_THERE, (run.no, ref.at)).fetchone()
         return (run, ref.at) if there else None
     row = database.execute(_TAGGED, (run.no, ref.at)).fetchone()
     if row is None:
@@ -201,7 +201,7 @@ def read_history(database: Database, run_id: str, before: int | None, limit: int
     run = find_run(database, run_id)
     if run is None:
         return []
-    rows = database.execute(_HISTORY, (run.no, _NO_END if before is None else min(before, _NO_END), limit)).fetchall()
+    rows = database.execute(_HISTORY, (run.no, NO_END if before is None else min(before, NO_END), limit)).fetchall()
     what = f"a checkpoint of run {run_id!r} in store {database.store}"
     return [open_checkpoint(run.standing, row, what).header for row in rows]
 
@@ -211,7 +211,7 @@ def read_events(database: Database, run_id: str, after: int, limit: int) -> list
     run = find_run(database, run_id)
     if run is None:
         return []
-    rows = database.execute(_EVENTS, (run.no, min(after, _NO_END), limit)).fetchall()
+    rows = database.execute(_EVENTS, (run.no, min(after, NO_END), limit)).fetchall()
     what = f"an event of run {run_id!r} in store {database.store}"
     return [StoredEvent(number, as_bytes(body, what)) for number, body in rows]
 
@@ -255,15 +255,20 @@ def _head(database: Database, run: RunRow, now: float) -> Head:
 
 
 def _header(database: Database, run: RunRow, seq: int) -> Header:
+    return read_written(database, run, seq).header
+
+
+def read_written(database: Database, run: RunRow, seq: int) -> Written:
+    """Return a checkpoint by its number. Raises `CheckpointCorruptError` where it is not there, or another one is."""
     run_id = run.standing.run_id
     what = f"checkpoint number {seq} of run {run_id!r} in store {database.store}"
     row = database.execute(_HEADER, (run.no, seq)).fetchone()
     if row is None:
         raise CheckpointCorruptError(what, "it is not there")
-    header = open_checkpoint(run.standing, row, what).header
-    if header.seq != seq:
+    written = open_checkpoint(run.standing, row, what)
+    if written.header.seq != seq:
         raise CheckpointCorruptError(what, "its header is another one's")
-    return header
+    return written
 
 
 def _records(

@@ -17,14 +17,13 @@ from .rows import TagRow, open_row, seal_row
 from .sqlite_checkpoints import CHECKPOINT, Written, open_checkpoint, seal_written
 from .sqlite_database import Database
 from .sqlite_packing import unpack_records
-from .sqlite_reading import RunRow, find_checkpoint, find_run
+from .sqlite_reading import RunRow, find_checkpoint, find_run, read_written
 
 _TAGS: Final = "SELECT name, body FROM rehydrate_tag WHERE run = ? ORDER BY name"
 _TAG: Final = "INSERT OR REPLACE INTO rehydrate_tag VALUES (?, ?, ?)"
 _UNTAG: Final = "DELETE FROM rehydrate_tag WHERE run = ? AND name = ?"
 _NUMBERS: Final = "SELECT seq FROM rehydrate_checkpoint WHERE run = ? AND NOT forgotten ORDER BY seq"
 _FORGET: Final = "UPDATE rehydrate_checkpoint SET forgotten = 1 WHERE run = ? AND seq = ?"
-_ONE: Final = f"SELECT {CHECKPOINT} FROM rehydrate_checkpoint AS checkpoint WHERE run = ? AND seq = ?"  # noqa: S608
 _REWRITE: Final = "UPDATE rehydrate_checkpoint SET body = ? WHERE run = ? AND seq = ?"
 _DROP: Final = "DELETE FROM rehydrate_record WHERE id BETWEEN ? AND ?"
 _DROP_CHECKPOINT: Final = "DELETE FROM rehydrate_checkpoint WHERE run = ? AND seq = ?"
@@ -148,17 +147,12 @@ def _join_lineage(database: Database, run: RunRow, known: Sequence[int], gone: s
             is_open = True
             continue
         if is_open:
-            named = _written(database, run, before).header.checkpoint_id if before is not None else None
-            written = _written(database, run, seq)
+            named = read_written(database, run, before).header.checkpoint_id if before is not None else None
+            written = read_written(database, run, seq)
             header = msgspec.structs.replace(written.header, previous_checkpoint_id=named)
             sealed = seal_written(Written(header, written.first, written.end), None)
             database.execute(_REWRITE, (sealed, run.no, seq))
         before, is_open = seq, False
-
-
-def _written(database: Database, run: RunRow, seq: int) -> Written:
-    row = database.execute(_ONE, (run.no, seq)).fetchone()
-    return open_checkpoint(run.standing, row or (None, "", None), _what(database, run, seq))
 
 
 def _what(database: Database, run: RunRow, seq: int) -> str:

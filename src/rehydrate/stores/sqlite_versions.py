@@ -41,7 +41,8 @@ def rows_at(database: Database, no: int, seq: int) -> Iterator[tuple[object, obj
             newest[current] = (span[0], row_id)
     for record in reversed(packed):
         _note(newest, record)
-    yield from read_packed(database, [place for place in newest.values() if isinstance(place, Packed)])
+    for record, data in read_packed(database, [place for place in newest.values() if isinstance(place, Packed)]):
+        yield record.key, data
     for key, place in newest.items():
         if place is not None and not isinstance(place, Packed):
             for (data,) in database.execute(_DATA, place):

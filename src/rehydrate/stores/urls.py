@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
-from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from rehydrate.errors import WrongCallError
 
@@ -44,9 +44,9 @@ def parsed_url(url: object, forms: Mapping[str, Form]) -> StoreUrl:
         raise WrongCallError(f"{shown_url(url)!r} has a '#'.", "In a path write %23.")
     given, others = _options(url, parts, form)
     if form.foreign:
-        # By hand: `geturl` leaves out the slashes before an empty host, and libpq knows no '+' for a space.
+        # By hand: `geturl` leaves out the slashes before an empty host, and what is libpq's stays as it was written.
         place = parts.scheme + url.partition("?")[0][len(parts.scheme) :]
-        query = urlencode(others, quote_via=quote)
+        query = "&".join(part for _, part in others)
         return StoreUrl(parts.scheme, parts.path, given, f"{place}?{query}" if query else place)
     if others:
         known = " or ".join(f"{name}={values[0]}" for name, values in form.options.items())
@@ -81,10 +81,11 @@ def _split(url: str, forms: Mapping[str, Form]) -> SplitResult:
 def _options(url: str, parts: SplitResult, form: Form) -> tuple[dict[str, str], list[tuple[str, str]]]:
     given: dict[str, str] = {}
     others: list[tuple[str, str]] = []
-    for name, value in parse_qsl(parts.query, keep_blank_values=True):
+    for part in filter(None, parts.query.split("&")):
+        name, _, value = map(unquote, part.partition("="))
         values = form.options.get(name)
         if values is None:
-            others.append((name, value))
+            others.append((name, part))
             continue
         if name in given or value not in values:
             one = " or ".join(f"{name}={value}" for value in values)

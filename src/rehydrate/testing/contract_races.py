@@ -12,7 +12,7 @@ import threading
 from typing import Protocol
 
 from rehydrate.errors import CommitConflictError, RunBusyError, StoreClosedError
-from rehydrate.model.checkpoint import Commit, Latest, RequestRow, Status
+from rehydrate.model.checkpoint import Commit, Latest, Offer, RequestRow, Status
 from rehydrate.ports import CheckpointStorage
 
 from .contract_tools import Check, CommitMaker, MakeStore, ManualClock, head_of, loaded, refused
@@ -245,6 +245,12 @@ async def a_closed_store_says_so(make: MakeStore) -> None:
     await store.close()
     assert await asyncio.gather(*commits) == [None, None, None]
     await store.close()
+    again = make(clock=ManualClock())
+    await again.commit((kept := CommitMaker("kept")).claim())
+    await again.commit(kept.end())
+    archive = await again.archive("kept")
+    assert archive is not None
+    await again.close()
     for call in (
         store.commit(maker.claim()),
         store.head("run"),
@@ -257,6 +263,15 @@ async def a_closed_store_says_so(make: MakeStore) -> None:
         store.history("run"),
         store.inspect("run:0"),
         store.delete("run"),
+        store.requests(),
+        store.events("run"),
+        store.tags("run"),
+        store.tag("run", "name", "run:0"),
+        store.offers("run"),
+        store.offer(Offer("run", "key", b"x")),
+        store.forget("run", [0]),
+        store.archive("run"),
+        store.adopt(archive),
     ):
         await refused(StoreClosedError, call)
     unused = make(clock=ManualClock())

@@ -10,14 +10,15 @@ import msgspec
 import psycopg
 
 from rehydrate.errors import CheckpointCorruptError, CommitConflictError
-from rehydrate.model.checkpoint import Archive, Commit, Header, RequestRow, StoredEvent, TurnRow
+from rehydrate.model.checkpoint import Archive, Commit, RequestRow, StoredEvent, TurnRow
 from rehydrate.stores.archives import adopted, archived, check_archive
-from rehydrate.stores.rows import open_row, open_written, seal_row
+from rehydrate.stores.rows import open_row, seal_row
 from rehydrate.stores.standing import standing_after
 
 from .failures import is_of_rows
 from .inbox import all_offers, inserted
 from .names import data_of, key_name, text_of, turn_name
+from .reading import open_header
 from .retention import tagged, tags_of
 from .runs import check_of, find_run
 from .session import Asked, Session
@@ -31,7 +32,7 @@ _REQUESTS: Final = "SELECT body FROM rehydrate.request WHERE run = %s ORDER BY r
 _TURNS: Final = "SELECT body FROM rehydrate.turn WHERE run = %s"
 _NEW_RUN: Final = """
 INSERT INTO rehydrate.run (run_id, workflow, status, checkpoint_id, seq, epoch, owner, lease_end, seal)
-VALUES (%s, %s, %s, %s, %s, %s, NULL, 0, %s) RETURNING no
+VALUES (%s, %s, %s, %s, %s, %s, NULL, 0, %s) ON CONFLICT (run_id) DO NOTHING RETURNING no
 """
 _NEW_CHECKPOINTS: Final = """
 INSERT INTO rehydrate.checkpoint (run, seq, checkpoint_id, body)
@@ -70,7 +71,7 @@ def read_archive(session: Session, run_id: str) -> Archive | None:
         ]
         bodies, records, events, requests, turns = session.ask_all(statements)
         tags, offers = tags_of(session, run.no, run_id), all_offers(session, run.no, run_id)
-    headers: dict[int, Header] = {seq: open_written(body, what).header for seq, body in bodies}
+    headers = {seq: open_header(session, run_id, seq, body) for seq, body in bodies}
     changed: dict[int, dict[str, bytes | None]] = {seq: {} for seq in headers}
     numbers = sorted(headers)
     for seq, key, data in records:
@@ -98,12 +99,14 @@ def write_archive(session: Session, archive: Archive, *, again: bool) -> None:
     header = commits[-1].header
     try:
         with session.writing():
-            known = find_run(session, header.run_id, None)
-            if known is not None:
-                if again and known.standing.checkpoint_id == header.checkpoint_id:
+            made = session.ask(*_new_run(commits[-1]))
+            if not made:
+                known = find_run(session, header.run_id, None)
+                if again and known is not None and known.standing.checkpoint_id == header.checkpoint_id:
                     return
-                raise CommitConflictError(header.run_id, "no such run", f"head {known.standing.checkpoint_id}")
-            no = session.ask(*_new_run(commits[-1]))[0][0]
+                found = f"head {known.standing.checkpoint_id}" if known else "one that was deleted just now"
+                raise CommitConflictError(header.run_id, "no such run", found)
+            no = made[0][0]
             for chunk in _chunks(commits):
                 session.ask_all(_history(no, chunk))
             session.ask_all(_beside(no, archive, commits))

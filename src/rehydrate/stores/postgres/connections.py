@@ -75,7 +75,7 @@ class OwnConnection:
     """One connection, kept while it is good."""
 
     def __init__(self, settings: Settings) -> None:
-        self._settings = {**_SETTINGS, **settings}
+        self._settings = settings
         self._connection: Connection | None = None
 
     def take(self) -> Connection:
@@ -103,11 +103,11 @@ class OwnConnection:
 
 
 class PooledConnection:
-    """Connections of a pool, each for one attempt, set as they were when they go back."""
+    """Connections of a pool of process `pid`, each for one attempt, set as they were when they go back."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Pool, pid: int) -> None:
         self._pool = pool
-        self._pid = os.getpid()
+        self._pid = pid
         self._settings: tuple[bool, int | None] = (False, None)
 
     def take(self) -> Connection:
@@ -227,7 +227,7 @@ class _LostConnectionError(Exception):
 
 def connect(settings: Settings) -> Connection:
     """Make a connection that keeps no state on the server between transactions."""
-    return psycopg.connect(make_conninfo("", **settings), autocommit=True, prepare_threshold=None)
+    return psycopg.connect(make_conninfo("", **{**_SETTINGS, **settings}), autocommit=True, prepare_threshold=None)
 
 
 def let_go(connection: Connection) -> None:

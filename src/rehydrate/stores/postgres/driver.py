@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Sequence
 from functools import partial
 
@@ -69,7 +70,7 @@ def connector(url_or_pool: str | Pool, schema: str, waits: Sequence[float]) -> C
                 "a PostgreSQL store was given a pool of asyncio connections, which belong to one event loop.",
                 "Pass a psycopg_pool.ConnectionPool.",
             )
-        return Connector(Place(None, schema), partial(PooledConnection, url_or_pool), waits)
+        return Connector(Place(None, schema), partial(PooledConnection, url_or_pool, os.getpid()), waits)
     settings = settings_of(url_or_pool)
     return Connector(Place(settings, schema), partial(OwnConnection, settings), waits)
 

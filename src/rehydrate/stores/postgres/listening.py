@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import select
+import selectors
 import threading
 from collections.abc import Sequence
 from itertools import chain, repeat
@@ -72,8 +72,15 @@ class Listener:
                 stop = os.pipe()
                 self._stop.append(stop)
                 name = f"rehydrate listens {self._place.store}"
-                self._thread = threading.Thread(target=self._listen, args=(stop[0],), name=name, daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=self._listen, args=(stop[0],), name=name, daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError:  # the system gives no more threads
+                    self._waiting.discard(waiting)
+                    for descriptor in self._stop.pop():
+                        os.close(descriptor)
+                    raise
+                self._thread = thread
             return waiting
 
     async def woken(self, waiting: Waiting) -> None:
@@ -131,7 +138,7 @@ class Listener:
                 if not is_transient(error):
                     self._give_up(translate(error, self._place.store))
                     return False
-            if select.select([stop], [], [], next(waits))[0]:
+            if _ready([stop], next(waits)):
                 return True
 
     def _hear(self, stop: int) -> bool:
@@ -142,8 +149,7 @@ class Listener:
             # What happened before nobody has heard of.
             self._wake(None)
             while True:
-                ready = select.select([connection.fileno(), stop], [], [])[0]
-                if stop in ready:
+                if stop in _ready([connection.fileno(), stop]):
                     return True
                 try:
                     words = _words(connection)
@@ -175,5 +181,13 @@ def _words(connection: Connection) -> set[str]:
     connection.pgconn.consume_input()
     words: set[str] = set()
     while (told := connection.pgconn.notifies()) is not None:
-        words.add(told.extra.decode())
+        words.add(told.extra.decode(errors="replace"))  # anybody may notify, of anything
     return words
+
+
+def _ready(descriptors: Sequence[int], seconds: float | None = None) -> set[int]:
+    """Wait until something can be read; not by `select.select`, which takes no number above 1,023."""
+    with selectors.DefaultSelector() as selector:
+        for descriptor in descriptors:
+            selector.register(descriptor, selectors.EVENT_READ)
+        return {key.fd for key, _ in selector.select(seconds)}

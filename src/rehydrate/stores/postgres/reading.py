@@ -64,7 +64,7 @@ LEFT JOIN rehydrate.record AS record ON record.run = run.no AND record.seq = liv
 WHERE run.run_id = %s
 """
 _HISTORY: Final = """
-SELECT c.body FROM rehydrate.checkpoint AS c
+SELECT c.seq, c.body FROM rehydrate.checkpoint AS c
 WHERE c.run = (SELECT no FROM rehydrate.run WHERE run_id = %s) AND c.seq < %s ORDER BY c.seq DESC LIMIT %s
 """
 _EVENTS: Final = """
@@ -72,7 +72,7 @@ SELECT e.number, e.body FROM rehydrate.event AS e
 WHERE e.run = (SELECT no FROM rehydrate.run WHERE run_id = %s) AND e.number > %s ORDER BY e.number LIMIT %s
 """
 _RUNS: Final = """
-SELECT run.run_id, head.body FROM (
+SELECT run.run_id, run.seq, head.body FROM (
     SELECT no, run_id, seq FROM rehydrate.run AS run WHERE {where} ORDER BY run_id LIMIT %s
 ) AS run
 LEFT JOIN rehydrate.checkpoint AS head ON head.run = run.no AND head.seq = run.seq ORDER BY run.run_id
@@ -166,8 +166,7 @@ def read_history(session: Session, run_id: str, before: int | None, limit: int) 
     """Return headers of a run, newest first, below `before`."""
     end = _NO_END if before is None else max(min(before, _NO_END), -_NO_END)
     rows = session.ask(_HISTORY, (run_id.encode(), end, min(limit, _NO_END)))
-    what = f"a checkpoint of run {run_id!r} in store {session.store}"
-    return [open_written(row[0], what).header for row in rows]
+    return [open_header(session, run_id, seq, body) for seq, body in rows]
 
 
 def read_events(session: Session, run_id: str, after: int, limit: int) -> list[StoredEvent]:
@@ -189,9 +188,8 @@ def read_runs(
     given = {condition: value for condition, value in wanted.items() if value is not None}
     statement = _RUNS.format(where=" AND ".join(given) or "true")
     headers: list[Header] = []
-    for run_id, body in session.ask(statement, (*given.values(), min(limit, _NO_END))):
-        name = text_of(run_id, f"a run in store {session.store}")
-        headers.append(open_written(body, f"the head of run {name!r} in store {session.store}").header)
+    for run_id, seq, body in session.ask(statement, (*given.values(), min(limit, _NO_END))):
+        headers.append(open_header(session, text_of(run_id, f"a run in store {session.store}"), seq, body))
     return headers
 
 
@@ -226,7 +224,11 @@ def _of_number(session: Session, run_id: str, number: int, now: float | None) ->
     if not rows:
         return None
     run = run_of(session, rows[0], run_id)
-    return run, _head(session, run, rows[0][WIDTH]), _header(session, run, number, rows[0][WIDTH + 2])
+    return (
+        run,
+        _head(session, run, rows[0][WIDTH]),
+        open_header(session, run.standing.run_id, number, rows[0][WIDTH + 2]),
+    )
 
 
 def _of_run(session: Session, run_id: str, now: float | None) -> tuple[RunRow, Head, Header] | None:
@@ -247,7 +249,7 @@ def _of_id(session: Session, checkpoint_id: str, now: float | None) -> tuple[Run
         raise CheckpointCorruptError(what, "its run is not there")
     run = run_of(session, row)
     head = _head(session, run, row[WIDTH])
-    header = _header(session, run, row[WIDTH + 1], row[WIDTH + 2])
+    header = open_header(session, run.standing.run_id, row[WIDTH + 1], row[WIDTH + 2])
     if header.checkpoint_id != checkpoint_id:
         raise CheckpointCorruptError(what, "its header is another one's")
     return run, head, header
@@ -255,14 +257,14 @@ def _of_id(session: Session, checkpoint_id: str, now: float | None) -> tuple[Run
 
 def _head(session: Session, run: RunRow, body: object) -> Head:
     standing = run.standing
-    header = _header(session, run, standing.seq, body)
+    header = open_header(session, run.standing.run_id, standing.seq, body)
     if header.checkpoint_id != standing.checkpoint_id:
         raise CheckpointCorruptError(f"run {standing.run_id!r} in store {session.store}", "its head is another's")
     return Head(header, standing.owner, standing.epoch, run.alive)
 
 
-def _header(session: Session, run: RunRow, seq: int, body: object) -> Header:
-    run_id = run.standing.run_id
+def open_header(session: Session, run_id: str, seq: int, body: object) -> Header:
+    """Return the header in a checkpoint's row. Raises `CheckpointCorruptError` where it is another one's."""
     what = f"checkpoint number {seq} of run {run_id!r} in store {session.store}"
     if body is None:
         raise CheckpointCorruptError(what, "it is not there")

@@ -22,7 +22,6 @@ SELECT c.relname FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n
 WHERE n.nspname = %s AND c.relkind IN ('r', 'p', 'v', 'm', 'f') ORDER BY c.relname LIMIT 3
 """
 _SCHEMA_IS_THERE: Final = "SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = %s"
-_MAKE_SCHEMA: Final = "CREATE SCHEMA {schema}"
 _MAKE_TABLE: Final = """
 CREATE TABLE rehydrate.migration (number integer PRIMARY KEY, name text NOT NULL, checksum text NOT NULL)
 """
@@ -50,7 +49,7 @@ def migrate(session: Session, known: tuple[Migration, ...]) -> None:
                 "Give the store a schema of its own. Nothing was changed.",
             )
         if not session.ask(_SCHEMA_IS_THERE, (schema,)):
-            session.script(_MAKE_SCHEMA.format(schema=session.place.quoted))
+            session.make_schema()
         session.script(_MAKE_TABLE)
     for migration in missing(session, known):
         session.script(migration.text)

@@ -108,6 +108,10 @@ class Session:
         """Do statements that are written in a file, inside of `writing`."""
         self._connection.execute(self.place.script(text), prepare=False)
 
+    def make_schema(self) -> None:
+        """Make the schema itself, inside of `writing`; its name is no statement in which names are replaced."""
+        self._connection.execute(f"CREATE SCHEMA {self.place.quoted}".encode(), prepare=False)
+
     @contextmanager
     def _transaction(self, begin: str) -> Generator[None]:
         self._opening = [(begin, ()), (_LIMITS, ())]

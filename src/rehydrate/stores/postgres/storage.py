@@ -113,6 +113,7 @@ class PostgresCheckpointStorage:
     async def changed(self, run_id: str, after: int) -> None:
         """Return once a run may have events behind number `after`, or some seconds later. Needs a `listen_url`."""
         check_texts(run_id=run_id)
+        self._open()
         listener = self._listener
         if listener is None:
             raise WrongCallError("this store object cannot be told of commits.", "Make it with a listen_url.")

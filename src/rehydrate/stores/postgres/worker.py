@@ -131,8 +131,8 @@ class Worker:
         if to_do > self._idle and len(self._threads) < _THREADS:
             name = f"rehydrate {self._connector.place.store}"
             thread = threading.Thread(target=self._serve, name=name, daemon=True)
+            thread.start()  # before it is counted: one that cannot start is waited for by nobody
             self._threads.add(thread)
-            thread.start()
         self._state.notify()
 
     def _serve(self) -> None:
