@@ -22,7 +22,7 @@ from rehydrate.model.sealed import Items
 from .plan import invocation_name
 from .rope import numbers_of
 from .run import Run
-from .splicing import FAN, grows
+from .splicing import grows
 
 _NOTHING = Items(b"", 0)
 #: Digits that no number of a part has.
@@ -174,8 +174,7 @@ def _check_state(run: Run, path: str, where: str) -> list[str]:
             first, held = (value.until, value.count) if isinstance(value, Spliced) else (0, 0)
             numbered = all(_is_number(name, first, state.next) for name in left)
             whole = state.count == held + sum(items.count for items in left.values())
-            # Numbers are missing only where parts became one, so that a reader who counts down comes to an end.
-            if not (numbered and whole and state.next - first <= FAN * max(len(left), 1)):
+            if not (numbered and whole):
                 found.append(f"I14: a list in state has all its parts ({where}: {key!r})")
             left.clear()
     found += [f"I15: a part belongs to a value in state ({where}: {key!r})" for key, left in parts.items() if left]
