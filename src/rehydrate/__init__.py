@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rehydrate.api.builder import Case, Default, WorkflowBuilder
+    from rehydrate.api.functional import FunctionalWorkflow, workflow
     from rehydrate.api.session import Session
     from rehydrate.api.sigterm import SigtermHook, drain_on_sigterm
     from rehydrate.api.workflow import Workflow
@@ -19,10 +20,12 @@ if TYPE_CHECKING:
     from rehydrate.graph.definition import Reducer
     from rehydrate.graph.description import WorkflowDescription
     from rehydrate.graph.executor import Executor, FunctionExecutor, executor
+    from rehydrate.graph.functional_context import FunctionalContext
     from rehydrate.graph.handlers import handler, response_handler
     from rehydrate.graph.migration import MigrationView, PlainMessage, PlainObject, PlainRequest, PlainScope
     from rehydrate.graph.policies import Retry
     from rehydrate.graph.reducers import add, append, extend, merge
+    from rehydrate.graph.step import Step, step
     from rehydrate.graph.sub_requests import SubWorkflowRequest, SubWorkflowRequestMessage, SubWorkflowResponseMessage
     from rehydrate.graph.sub_workflow import WorkflowExecutor
     from rehydrate.model.checkpoint import Status
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from rehydrate.runtime.requests import PendingRequest, RequestAnswer
     from rehydrate.runtime.result import WorkflowRunResult
     from rehydrate.runtime.runner import Runner, RunnerContext
+    from rehydrate.runtime.step_run import StepRun, current_step
     from rehydrate.runtime.stream import RunStream
     from rehydrate.service.differences import Cut, Difference, Differences, diff_checkpoints
     from rehydrate.service.history import HistoryEntry, RunHistory
@@ -67,6 +71,8 @@ __all__ = [
     "ExportedRun",
     "FileCheckpointStorage",
     "FunctionExecutor",
+    "FunctionalContext",
+    "FunctionalWorkflow",
     "HistoryEntry",
     "InMemoryCheckpointStorage",
     "KeptCheckpoint",
@@ -95,6 +101,8 @@ __all__ = [
     "SigtermHook",
     "SqliteCheckpointStorage",
     "Status",
+    "Step",
+    "StepRun",
     "SubWorkflowRequest",
     "SubWorkflowRequestMessage",
     "SubWorkflowResponseMessage",
@@ -110,6 +118,7 @@ __all__ = [
     "append",
     "checkpoint_storage_from_url",
     "checkpointable",
+    "current_step",
     "diff_checkpoints",
     "drain",
     "drain_on_sigterm",
@@ -121,6 +130,8 @@ __all__ = [
     "merge",
     "prune",
     "response_handler",
+    "step",
+    "workflow",
 ]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from rehydrate.api.builder import Case, Default, WorkflowBuilder
+from rehydrate.api.functional import FunctionalWorkflow, workflow
 from rehydrate.api.session import Session
 from rehydrate.api.sigterm import SigtermHook, drain_on_sigterm
 from rehydrate.api.workflow import Workflow
@@ -17,10 +18,12 @@ from rehydrate.graph.context import WorkflowContext
 from rehydrate.graph.definition import Reducer
 from rehydrate.graph.description import WorkflowDescription
 from rehydrate.graph.executor import Executor, FunctionExecutor, executor
+from rehydrate.graph.functional_context import FunctionalContext
 from rehydrate.graph.handlers import handler, response_handler
 from rehydrate.graph.migration import MigrationView, PlainMessage, PlainObject, PlainRequest, PlainScope
 from rehydrate.graph.policies import Retry
 from rehydrate.graph.reducers import add, append, extend, merge
+from rehydrate.graph.step import Step, step
 from rehydrate.graph.sub_requests import SubWorkflowRequest, SubWorkflowRequestMessage, SubWorkflowResponseMessage
 from rehydrate.graph.sub_workflow import WorkflowExecutor
 from rehydrate.model.checkpoint import Status
@@ -32,6 +35,7 @@ from rehydrate.runtime.legacy import ExecutionContext, LegacyRequest
 from rehydrate.runtime.requests import PendingRequest, RequestAnswer
 from rehydrate.runtime.result import WorkflowRunResult
 from rehydrate.runtime.runner import Runner, RunnerContext
+from rehydrate.runtime.step_run import StepRun, current_step
 from rehydrate.runtime.stream import RunStream
 from rehydrate.service.differences import Cut, Difference, Differences, diff_checkpoints
 from rehydrate.service.history import HistoryEntry, RunHistory
@@ -64,6 +68,8 @@ __all__ = [
     "ExportedRun",
     "FileCheckpointStorage",
     "FunctionExecutor",
+    "FunctionalContext",
+    "FunctionalWorkflow",
     "HistoryEntry",
     "InMemoryCheckpointStorage",
     "KeptCheckpoint",
@@ -92,6 +98,8 @@ __all__ = [
     "SigtermHook",
     "SqliteCheckpointStorage",
     "Status",
+    "Step",
+    "StepRun",
     "SubWorkflowRequest",
     "SubWorkflowRequestMessage",
     "SubWorkflowResponseMessage",
@@ -107,6 +115,7 @@ __all__ = [
     "append",
     "checkpoint_storage_from_url",
     "checkpointable",
+    "current_step",
     "diff_checkpoints",
     "drain",
     "drain_on_sigterm",
@@ -118,6 +127,8 @@ __all__ = [
     "merge",
     "prune",
     "response_handler",
+    "step",
+    "workflow",
 ]
 
 _KEEP_EVENTS: Final = {"keep_events": ("true", "false")}

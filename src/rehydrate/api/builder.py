@@ -182,13 +182,13 @@ class WorkflowBuilder:
 
     def build(self) -> Workflow:
         """Return the workflow and freeze its executors. Raises `WorkflowBuildError` with every problem."""
-        spec = self._spec()
+        spec = self.spec()
         found = problems(spec)
         hints = stored_hints(spec, list(spec.by_id))
         try:
             registry = TypeRegistry(hints)
         except DefinitionError as error:
-            raise WorkflowBuildError(str(self._name), (*found, *_type_problems(hints))) from error
+            raise WorkflowBuildError(str(self._name), (*found, *storage_problems(hints))) from error
         if found:
             raise WorkflowBuildError(str(self._name), tuple(found))
         definition = assemble(spec, type_name)
@@ -198,7 +198,8 @@ class WorkflowBuilder:
             _LOG.info("%s", note)
         return Workflow(definition=definition, codec=ValueCodec(registry), checkpoint_storage=self._checkpoint_storage)
 
-    def _spec(self) -> GraphSpec:
+    def spec(self) -> GraphSpec:
+        """Return what was described so far, right or wrong."""
         return GraphSpec(
             name=self._name,
             start=self._start or "",
@@ -276,7 +277,7 @@ class WorkflowBuilder:
         return [first, *ends] if first is not None and ends else None
 
 
-def _type_problems(hints: Sequence[object]) -> list[BuildProblem]:
+def storage_problems(hints: Sequence[object]) -> list[BuildProblem]:
     """Return what keeps types from being stored, each once: what is without a problem goes on to be compared."""
     sound: list[object] = []
     found: dict[BuildProblem, None] = {}

@@ -68,9 +68,15 @@ class TypeRegistry:
         mark = mark_of(cls) or UNMARKED
         self._entries[cls] = Entry(cls, name, mark.version, mark.upcast, layout_of(cls))
 
-    def joined_by(self, cls: type) -> TypeRegistry:
-        """Return a registry that also has a marked class and what its fields lead to; raises as the constructor."""
-        return TypeRegistry((*self._given, cls))
+    def joined_by(self, *types: object) -> TypeRegistry:
+        """Return a registry that also has some types and what their fields lead to; raises as the constructor."""
+        return TypeRegistry((*self._given, *types))
+
+    def knows(self, types: Iterable[object]) -> bool:
+        """Tell whether all of some types, and what their parameters lead to, are registered."""
+        reach = Reach(BUILT_IN)
+        reach.add(tuple(types))
+        return all(cls in self._entries for cls in reach.classes)
 
     def name_of(self, type_: type) -> str:
         """Return the stored name of a type; raises `NotStorableError` for one that is not registered."""

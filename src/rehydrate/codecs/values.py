@@ -54,6 +54,14 @@ class ValueCodec:
         self._careful = make_table(registry, careful=True)
         self._decode = make_decode(registry)
 
+    def learn(self, types: tuple[object, ...]) -> None:
+        """Let types join that are known only now: those of a step when it is first called.
+
+        Raises `TypeNameConflictError` and `UnresolvedTypeError`.
+        """
+        if not self.registry.knows(types):
+            self._learn(self.registry.joined_by(*types))
+
     def seal(self, value: object) -> Sealed:
         """Return a value as its type's name and bytes; raises `NotStorableError`."""
         kind = type(value)

@@ -15,10 +15,12 @@ from rehydrate.graph.edges import Edge
 from rehydrate.ids import join_slot, outer_id, request_name, scope_of, slot
 from rehydrate.model.effects import (
     STATE_EFFECTS,
+    Again,
     Ask,
     Effect,
     Failure,
     Output,
+    Pause,
     Respond,
     Route,
     Send,
@@ -51,6 +53,7 @@ from .intercept import Response, answer_below, going_up, is_intercepted, is_open
 from .joins import deadlocked, fire_joins
 from .mapping import add_left
 from .maps import close_maps, map_of
+from .passes import come_back, pass_number, settle_pass, still_alive
 from .plan import ChainKey, Plan, invocation_name
 from .reading import surfaced, yielded
 from .run import birth_of
@@ -116,6 +119,8 @@ class Barrier:
                 self._take_invocation(delivery, done)
             if executor in self.resting:
                 self._take_scopes(executor)
+        if self.graph.body is not None:
+            self.arrivals = still_alive(self.draft, self.path, self.arrivals)
         self.change.events.append(SuperstepCompleted(path=self.path, superstep=self.superstep))
         if self.draft.totals["join"]:
             fire_joins(self.change, self.path, self.graph, self.arrivals)
@@ -168,6 +173,10 @@ class Barrier:
     def _take_invocation(self, delivery: Delivery, done: DoneRecord) -> None:
         for effect in done.effects:
             self._take_effect(delivery, effect)
+        if delivery.executor == self.graph.body:
+            again = settle_pass(self.change, self.path, delivery, done)
+            if again is not None:
+                self.arrivals.append(again)
         if done.instance is not None:
             self.draft.put(self.path, "instance", delivery.executor, InstanceRecord(done.instance))
         name = invocation_name(delivery.executor, delivery.activation)
@@ -185,7 +194,7 @@ class Barrier:
                 self._yield(effect.value, effect.routes or (), delivery.executor, delivery.activation, delivery.trail)
             case Ask():
                 self._ask(delivery, effect)
-            case SetState() | UpdateState() | Respond():
+            case SetState() | UpdateState() | Respond() | Pause() | Again():
                 pass
             case _:
                 assert_never(effect)
@@ -245,11 +254,12 @@ class Barrier:
         self.draft.put(self.path, "outbox", str(number), record)
 
     def _ask(self, delivery: Delivery, ask: Ask) -> None:
-        name = f"{delivery.executor}#{delivery.activation}?{ask.count}"
+        activation = delivery.activation if self.graph.body is None else pass_number(delivery)
+        name = f"{delivery.executor}#{activation}?{ask.count}"
         intercepted = is_intercepted(self.change, self.path)
         record = RequestRecord(
             delivery.executor,
-            delivery.activation,
+            activation,
             ask.count,
             ask.data,
             ask.response_type,
@@ -260,7 +270,7 @@ class Barrier:
         )
         self.draft.put(self.path, "request", name, record)
         if intercepted:
-            inner = request_name(self.path, delivery.executor, delivery.activation, ask.count)
+            inner = request_name(self.path, delivery.executor, activation, ask.count)
             self._put_out(setting_out(delivery, ask, inner))
         self.change.events.append(surfaced(outer_id(birth_of(self.draft), f"{self.path}/{name}"), self.path, record))
 
@@ -269,8 +279,15 @@ class Barrier:
         for number, segment in sorted(self.resting.get(executor, ())):
             child = join_slot(self.path, segment)
             finished = is_over(self.change, child)
-            self._take_outbox(executor, child, finished=finished)
+            called = self.graph.body is not None
+            if not (called and finished):
+                self._take_outbox(executor, child, finished=finished, called=called)
             self.draft.remove(self.path, "rest", segment)
+            if called:
+                back = come_back(self.change, child) if finished else None
+                if back is not None:
+                    self.arrivals.append(back)
+                continue
             if self.graph.nesting[executor].shared:
                 forget_inputs(self.change, child)
             elif finished:
@@ -279,9 +296,12 @@ class Barrier:
                     ScopeEnded(path=child, executor_id=executor, superstep=self.superstep, activation=number)
                 )
 
-    def _take_outbox(self, executor: str, child: str, *, finished: bool) -> None:
+    def _take_outbox(self, executor: str, child: str, *, finished: bool, called: bool) -> None:
+        """Take what a scope yielded and asked; of one that a function called, the outputs wait until it is over."""
         for name, record in sorted(self.draft.items(child, "outbox"), key=lambda item: int(item[0])):
             item: OutboxRecord = record
+            if called and not item.request:
+                continue
             trail = trail_of(self.draft, child, item)
             if item.request:
                 self._take_request(executor, child, item, trail)

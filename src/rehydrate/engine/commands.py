@@ -11,6 +11,7 @@ import msgspec
 
 from rehydrate.model.checkpoint import Status
 from rehydrate.model.events import Event
+from rehydrate.model.passes import CallRecord
 from rehydrate.model.records import Delivery
 from rehydrate.model.sealed import Payload, Sealed
 
@@ -39,6 +40,19 @@ class StartInvocation(msgspec.Struct, frozen=True, gc=False):
     alone: bool = False
     before: int = 0
     due: float | None = None
+
+
+class TellPass(msgspec.Struct, frozen=True, gc=False):
+    """Let a running pass of a functional workflow know that a call of it is saved, as it stands in the record."""
+
+    path: str
+    pass_number: int
+    name: str
+    record: CallRecord
+
+
+class LookAgain(msgspec.Struct, frozen=True, gc=False):
+    """Let all running passes look whether what they wait for can go on without the outside."""
 
 
 class RouteAgain(msgspec.Struct, frozen=True, gc=False):
@@ -93,5 +107,15 @@ class EndRun(msgspec.Struct, frozen=True, gc=False):
 
 
 Command: TypeAlias = (
-    Commit | Publish | StartInvocation | RouteAgain | MergeState | StartTimer | StopTimer | StopScope | EndRun
+    Commit
+    | Publish
+    | StartInvocation
+    | TellPass
+    | LookAgain
+    | RouteAgain
+    | MergeState
+    | StartTimer
+    | StopTimer
+    | StopScope
+    | EndRun
 )

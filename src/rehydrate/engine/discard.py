@@ -12,23 +12,26 @@ from rehydrate.model.events import WorkDiscarded
 from rehydrate.model.records import StepRecord, Trail
 
 from .change import Change
+from .passes import end_idle_passes
 from .run import Draft, is_live
 from .scopes import trails_of
 from .sharing import forget_inputs
 from .steps import all_scopes, drop_scope
+from .waking import Arrivals
 
 #: Kinds of what joins and maps hold.
 HOLDERS: Final = ("join", "map", "gather")
 
 
-def discard(change: Change, answered: frozenset[str], trails: dict[str, list[Trail]]) -> list[str]:
+def discard(change: Change, answered: Arrivals) -> list[str]:
     """Drop unfinished work; return the scopes in which that may end a child or free a join.
 
-    `answered` are the scopes that this call's answers go to, `trails` those of its answers.
+    `answered` is what arrives by this call's answers.
     """
     draft = change.draft
+    trails = {path: [arrival.trail for arrival in arrivals] for path, arrivals in answered.items()}
     scopes = all_scopes(change)
-    kept = {path for path in scopes if draft.count(path, "request")} | answered
+    kept = {path for path in scopes if draft.count(path, "request")} | answered.keys()
     kept |= {above for path in kept for above in ancestors(path)} | {""}
     for path in scopes:
         if path and slot(path)[0] in kept and not draft.scope(path).trail:  # a shared scope never ends
@@ -49,6 +52,7 @@ def discard(change: Change, answered: frozenset[str], trails: dict[str, list[Tra
         if path not in kept and is_live(draft, path):
             what += [f"{path}: {kind} {name}" for kind in HOLDERS for name in _held(draft, path, kind)]
             drop_scope(change, path)
+    what += end_idle_passes(change, {(path, a.name) for path, arrivals in answered.items() for a in arrivals})
     held: dict[str, list[str]] = {}
     for path in reversed(scopes):  # what a scope still works for is known when all below it is
         if path in kept:

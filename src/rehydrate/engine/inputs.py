@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from rehydrate.model.effects import Effect, Failure
+from rehydrate.model.passes import CallRecord
 from rehydrate.model.records import RunRecord
 from rehydrate.model.sealed import Sealed
 
@@ -75,12 +76,31 @@ class AttemptBroken(msgspec.Struct, frozen=True, gc=False):
 
 
 class InvocationBroken(msgspec.Struct, frozen=True, gc=False):
-    """A handler failed for good."""
+    """A handler failed for good. `calls` are those of a pass whose remembered failures led to it: a resume makes them
+    again."""
 
     path: str
     executor: str
     activation: int
     failure: Failure
+    calls: tuple[str, ...] = ()
+
+
+class CallNoted(msgspec.Struct, frozen=True, gc=False):
+    """A pass of a functional workflow has made a call, or it came back. `waits`: the pass goes on when that is saved.
+
+    With a message, scope `number` of the workflow `callee` is to begin with it.
+    """
+
+    path: str
+    executor: str
+    pass_number: int
+    name: str
+    record: CallRecord
+    waits: bool = True
+    callee: str = ""
+    number: int = 0
+    message: Sealed | None = None
 
 
 class StateMerged(msgspec.Struct, frozen=True, gc=False):
@@ -120,6 +140,7 @@ Input: TypeAlias = (
     | InvocationFinished
     | AttemptBroken
     | InvocationBroken
+    | CallNoted
     | StateMerged
     | MergeBroken
     | AnswersArrived

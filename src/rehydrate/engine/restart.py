@@ -94,7 +94,7 @@ def _progress(change: Change, unfinished: list[str]) -> str:
     """Return a mark of how far a run is; as long as no invocation of it finishes, it stays the same."""
     draft = change.draft
     supersteps = sum(draft.scope(path).superstep for path in all_scopes(change))
-    finished = sum(draft.count(path, kind) for path in unfinished for kind in ("done", "unrouted"))
+    finished = sum(draft.count(path, kind) for path in unfinished for kind in ("done", "unrouted", "call", "calls"))
     return f"{supersteps} {finished}"
 
 

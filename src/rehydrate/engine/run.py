@@ -24,7 +24,7 @@ AnyRecord: TypeAlias = Any
 _EMPTY: Final[Mapping[str, Record]] = MappingProxyType({})
 #: Kinds of which a run keeps the total over all scopes.
 COUNTED: Final = frozenset(
-    {"failure", "limit", "request", "attempt", "unrouted", "join", "map", "inbox", "timer", "alias"}
+    {"failure", "limit", "request", "attempt", "unrouted", "join", "map", "inbox", "timer", "alias", "pass"}
 )
 
 

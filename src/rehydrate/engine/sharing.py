@@ -12,8 +12,10 @@ from rehydrate.ids import join_slot, scope_of, slot
 from rehydrate.model.records import RestRecord, Trail
 
 from .change import Change
+from .commands import LookAgain
+from .passes import come_back, put_in_inbox
 from .plan import plan_of
-from .scopes import trails_of
+from .scopes import is_over, trails_of
 from .steps import start_scope
 from .timing import pause_timer
 
@@ -23,8 +25,21 @@ def come_to_rest(change: Change, path: str, *, shared: bool) -> None:
     if change.draft.totals["timer"]:
         pause_timer(change, path)
     parent, segment = slot(path)
-    if not shared or not _take_next(change, parent, segment):
+    if not shared and change.draft.scope(path).call:
+        _come_back(change, path, parent, segment)
+    elif not shared or not _take_next(change, parent, segment):
         change.draft.put(parent, "rest", segment, RestRecord())
+
+
+def _come_back(change: Change, path: str, parent: str, segment: str) -> None:
+    """Give what a called scope came to back to its caller once it is over; until then that may wait for it."""
+    if not is_over(change, path):
+        change.draft.put(parent, "rest", segment, RestRecord())
+        change.then.append(LookAgain())
+        return
+    back = come_back(change, path)
+    if back is not None:
+        put_in_inbox(change.draft, parent, back)
 
 
 def _take_next(change: Change, parent: str, segment: str) -> bool:

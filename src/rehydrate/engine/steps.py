@@ -34,7 +34,7 @@ from .timing import start_timer
 #: Kinds that stand in a scope itself; its own scope, step and rest records stand in its parent.
 INSIDE: Final = (
     "counter", "done", "unrouted", "failure", "attempt", "request", "join", "map", "gather", "outbox", "inbox",
-    "instance", "state", "part", "limit", "input", "timer", "alias",
+    "instance", "state", "part", "limit", "input", "timer", "alias", "pass", "read", "call", "calls",
 )  # fmt: skip
 
 
@@ -81,6 +81,7 @@ def open_step(change: Change, path: str, scope: ScopeRecord, arrivals: list[Arri
             scope.outbox,
             scope.joined,
             scope.maps,
+            scope.call,
         ),
     )
     change.barriers = True

@@ -19,10 +19,11 @@ from rehydrate.model.records import DoneRecord, FailureRecord
 from rehydrate.model.sealed import Sealed
 
 from .change import Change
-from .commands import Command, EndRun, StartInvocation
+from .commands import Command, EndRun, LookAgain, StartInvocation
 from .inputs import (
     AnswersArrived,
     AttemptBroken,
+    CallNoted,
     CancelAsked,
     Input,
     InvocationBroken,
@@ -32,6 +33,7 @@ from .inputs import (
     TimeUp,
     TurnArrived,
 )
+from .passes import forget_calls, note_call, pass_number
 from .passing import pass_barriers
 from .plan import invocation_name, plan_of
 from .reading import busy, failures, resting_status
@@ -86,6 +88,8 @@ def _take(change: Change, item: Input, touched: set[str], merged: dict[str, dict
             try_again(change, item)
         case InvocationBroken():
             _broken(change, item)
+        case CallNoted():
+            note_call(change, item)
         case TurnArrived():
             begin_turn(change, item)
         case AnswersArrived():
@@ -130,6 +134,11 @@ def _finished(change: Change, item: InvocationFinished) -> None:
 def _broken(change: Change, item: InvocationBroken) -> None:
     """Record a failed invocation; it ends its chain, the others go on."""
     name = invocation_name(item.executor, item.activation)
+    if item.calls:
+        plan = plan_of(change, item.path)
+        left = plan.from_here(item.executor, item.activation) if plan is not None else []
+        if left:
+            forget_calls(change.draft, item.path, pass_number(left[0]), item.calls)
     _fail(change, item.path, name, FailureRecord(item.failure, item.executor, item.activation))
 
 
@@ -162,7 +171,11 @@ def _end(change: Change) -> None:
         _rest(change, resting_status(draft), ())
         return
     stopped = draft.totals["failure"] or draft.totals["limit"]
-    if not stopped or busy(change):
+    if not stopped:
+        return
+    if busy(change):
+        if change.graph.has_functions:  # one that waits for what is stopped is to wait as for the outside
+            change.then.append(LookAgain())
         return
     failed = draft.totals["failure"] > 0
     kind = "failure" if failed else "limit"

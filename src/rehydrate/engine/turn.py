@@ -15,7 +15,6 @@ from rehydrate.model.records import (
     RequestRecord,
     RestRecord,
     ScopeRecord,
-    Trail,
     TurnRecord,
 )
 from rehydrate.model.signatures import signature_record
@@ -23,11 +22,12 @@ from rehydrate.model.signatures import signature_record
 from .change import Change
 from .discard import discard
 from .inputs import TurnArrived
+from .passes import end_idle_passes, passes_due
 from .passing import pass_barriers
 from .reading import surfaced
 from .receipts import leave_receipt
 from .restart import restart
-from .run import birth_of, known_name
+from .run import birth_of, is_live, known_name
 from .steps import Arrival, all_scopes, stepping_scopes
 from .timing import go_on, stand_still
 from .waking import Arrivals, in_order, take_answer, wake
@@ -44,23 +44,22 @@ def begin_turn(change: Change, arrived: TurnArrived) -> None:
     change.barriers = True
     change.events.append(TurnStarted(turn=draft.turn().number, continuation=arrived.continuation))
     arrivals: Arrivals = {}
-    trails: dict[str, list[Trail]] = {}
     for answer in in_order(arrived.answers):
-        arrival = take_answer(change, answer)
-        arrivals.setdefault(answer.path, []).append(arrival)
-        trails.setdefault(answer.path, []).append(arrival.trail)
+        arrivals.setdefault(answer.path, []).append(take_answer(change, answer))
     woken: list[str] = []
     if draft.totals["timer"]:
         stand_still(change, stepping_scopes(change))
     if arrived.on_unfinished == "discard":
-        woken = discard(change, frozenset(arrivals), trails)
+        woken = discard(change, arrivals)
     if arrived.dropped:
         change.events.append(WorkDiscarded(what=arrived.dropped))
     if arrived.freed:
         live = {path for path in arrived.freed if draft.get(slot(path)[0], "scope", slot(path)[1]) is not None}
         woken += _freed(change, live)
     unfinished = stepping_scopes(change)
-    woken += _settle_pending(change, arrived)
+    woken += _settle_pending(change, arrived, arrivals)
+    for path, due in passes_due(change).items():
+        arrivals.setdefault(path, []).extend(due)
     if arrived.message is not None:
         arrivals.setdefault("", []).append(_seed(change, arrived))
     restart(change, unfinished, arrived)
@@ -94,7 +93,7 @@ def _put_turn(change: Change, arrived: TurnArrived) -> None:
     draft.put("", "turn", "", TurnRecord(number, arrived.base, arrived.digest, allowance, arrived.key, run_args))
 
 
-def _settle_pending(change: Change, arrived: TurnArrived) -> list[str]:
+def _settle_pending(change: Change, arrived: TurnArrived, arrivals: Arrivals) -> list[str]:
     """Keep or withdraw what is still open; return the scopes that need a superstep because of it."""
     draft = change.draft
     if not draft.totals["request"]:
@@ -118,7 +117,8 @@ def _settle_pending(change: Change, arrived: TurnArrived) -> list[str]:
         draft.remove(path, "request", name)
         leave_receipt(change, path, name, ReceiptRecord("cancelled", draft.turn().number))
     change.events.append(RequestsCancelled(request_ids=ids))
-    return _freed(change, {path for path, _ in open_requests})
+    end_idle_passes(change, {(path, item.name) for path, items in arrivals.items() for item in items})
+    return _freed(change, {path for path, _ in open_requests if is_live(draft, path)})
 
 
 def _outer_id(change: Change, path: str, name: str) -> str:

@@ -6,7 +6,7 @@ The same for answers from outside and for those that an executor of the parent g
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from rehydrate.ids import ancestors, depth_of, order_key
 from rehydrate.model.records import InboxRecord, ReceiptRecord, RequestRecord
@@ -14,6 +14,7 @@ from rehydrate.model.records import InboxRecord, ReceiptRecord, RequestRecord
 from .change import Change
 from .inputs import Answer
 from .joins import end_deadlock
+from .passes import answer_pass, each_once, put_in_inbox
 from .receipts import leave_receipt
 from .run import Draft
 from .steps import Arrival, open_step
@@ -21,6 +22,8 @@ from .timing import resume_timer
 
 #: What arrives from outside of a scope, by scope.
 Arrivals: TypeAlias = dict[str, list[Arrival]]
+#: What is taken before messages: answers, and passes that something has come back for.
+FIRST: Final = frozenset({"answer", "pass"})
 
 
 def in_order(answers: Iterable[Answer]) -> list[Answer]:
@@ -34,6 +37,8 @@ def take_answer(change: Change, answer: Answer) -> Arrival:
     request: RequestRecord = draft.get(answer.path, "request", answer.name)
     draft.remove(answer.path, "request", answer.name)
     leave_receipt(change, answer.path, answer.name, ReceiptRecord("answered", draft.turn().number))
+    if change.graph_at(answer.path).body is not None:
+        return answer_pass(change, answer.path, request, answer.value)
     return Arrival(request.executor, answer.value, request.trail, "answer", answer.name, request.handler, request.data)
 
 
@@ -41,7 +46,7 @@ def take_inbox(draft: Draft, path: str) -> list[Arrival]:
     """Take what came from outside while a superstep ran: answers by name, then messages in their order."""
     found = draft.items(path, "inbox")
     records: list[InboxRecord] = [record for _, record in sorted(found, key=lambda item: int(item[0]))]
-    records.sort(key=lambda record: (record.kind != "answer", order_key(record.name)))
+    records.sort(key=lambda record: (record.kind not in FIRST, order_key(record.name)))
     draft.clear(path, "inbox")
     return [Arrival(r.executor, r.payload, r.trail, r.kind, r.name, r.handler, r.data) for r in records]
 
@@ -51,17 +56,15 @@ def wake(change: Change, arrivals: Arrivals, woken: list[str]) -> None:
     paths = set(arrivals) | set(woken)
     paths |= {above for path in paths for above in ancestors(path)}
     for path in sorted(paths, key=depth_of):
-        here = arrivals.get(path, [])
-        here.sort(key=lambda arrival: (arrival.kind != "answer", order_key(arrival.name)))
+        here = each_once(arrivals.get(path, []))
+        here.sort(key=lambda arrival: (arrival.kind not in FIRST, order_key(arrival.name)))
         if change.draft.step(path) is None:
             if path and change.graph.is_timed:
                 resume_timer(change, path)
             open_step(change, path, change.draft.scope(path), here)
             continue
-        number = change.draft.count(path, "inbox")
-        for index, item in enumerate(here, start=number):
-            record = InboxRecord(item.kind, item.executor, item.payload, item.trail, item.name, item.handler, item.data)
-            change.draft.put(path, "inbox", str(index), record)
+        for item in here:
+            put_in_inbox(change.draft, path, item)
             change.barriers = True
         if here:
             end_deadlock(change, path)

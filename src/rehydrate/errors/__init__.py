@@ -38,6 +38,7 @@ from .codec import (
 from .definition import ExecutorDefinitionError, FrozenExecutorError, IdError, PolicyError, WorkflowBuildError
 from .draining import DrainingError, RunDrainedError
 from .encryption import EncryptedCheckpointError, MissingExtraError, NotEncryptedError, WrongKeyError
+from .functional import NonDeterminismError, StepFailedError
 from .migration import HomelessWorkError, MigrationError, MissingMigrationError, NewerVersionError
 from .restore import (
     CheckpointCorruptError,
@@ -116,6 +117,7 @@ __all__ = [
     "NewerVersionError",
     "NoHandlerError",
     "NoStoreError",
+    "NonDeterminismError",
     "NotEncryptedError",
     "NotStorableError",
     "OfferConflictError",
@@ -138,6 +140,7 @@ __all__ = [
     "SingleOutputError",
     "StaleCheckpointError",
     "StateConflictError",
+    "StepFailedError",
     "StoreBrokenError",
     "StoreClosedError",
     "StoreError",

@@ -86,6 +86,16 @@ class Definition:
         return frozenset(source for source, groups in self.outgoing.items() if groups and source not in outputs)
 
     @cached_property
+    def body(self) -> str | None:
+        """The executor that is the function of a functional workflow; `None` for a graph."""
+        return self.start if self.executors[self.start].is_body else None
+
+    @cached_property
+    def has_functions(self) -> bool:
+        """Whether this is a functional workflow, or has one at any depth."""
+        return self.body is not None or any(child.has_functions for child in self.children.values())
+
+    @cached_property
     def is_timed(self) -> bool:
         """Whether a sub-workflow at any depth has a time limit."""
         return any(n.timeout is not None for n in self.nesting.values()) or any(

@@ -40,6 +40,8 @@ class Executor:
     id: str
     #: How often attempts are made and how long they may last; `None`: once, and for ever.
     attempt_policy: AttemptPolicy | None = None
+    #: Whether this is the function of a functional workflow.
+    is_body: ClassVar[bool] = False
     _class_table: ClassVar[HandlerTable | None] = None
     _has_hooks: ClassVar[bool] = False
 
@@ -97,6 +99,11 @@ class Executor:
     def has_instance_state(self) -> bool:
         """Whether the class overrides a checkpoint hook, so that each scope has an instance of its own."""
         return self._has_hooks
+
+    @property
+    def stored_types(self) -> tuple[Hint, ...]:
+        """Types that it stores beside those of its handlers."""
+        return ()
 
     def handler_for(self, value: object) -> HandlerSpec | None:
         """Return the most exact handler for a message; `None` for none.

@@ -15,7 +15,7 @@ from rehydrate.errors import ExecutorDefinitionError
 from rehydrate.graph.annotations import UNSET, local_names
 from rehydrate.graph.hints import Hint
 
-HandlerKind: TypeAlias = Literal["handler", "response_handler", "executor"]
+HandlerKind: TypeAlias = Literal["handler", "response_handler", "executor", "workflow"]
 #: A method of a class is marked by this key of the function's attributes, which `functools.wraps` carries on.
 MARK: Final = "__rehydrate_handler__"
 
@@ -70,6 +70,8 @@ class Declaration:
     @property
     def remedy(self) -> str:
         """How to state the types at the decorator."""
+        if self.kind == "workflow":
+            return "@workflow(message=..., returns=...)"
         names = [
             *(name for name, _ in self.takes),
             "sends",

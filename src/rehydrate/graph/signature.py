@@ -21,7 +21,7 @@ from rehydrate.graph.sub_workflow import WorkflowExecutor
 from rehydrate.graph.traffic import distinct, takes
 
 TypeName = Callable[[type], str]
-ExecutorKind: TypeAlias = Literal["class", "function", "workflow"]
+ExecutorKind: TypeAlias = Literal["class", "function", "workflow", "body"]
 #: What structures a line, and what could be taken for it inside of a name.
 _SPECIAL: Final = re.compile(r"[\\:;,>|()\[\]]")
 _LABELS: Final = re.compile(r"(condition name|selection name|\S+) (.*)", re.DOTALL)
@@ -106,6 +106,8 @@ def executor_kind(executor: Executor) -> ExecutorKind:
     """Return the word for a kind of executor."""
     if isinstance(executor, WorkflowExecutor):
         return "workflow"
+    if executor.is_body:
+        return "body"
     return "function" if isinstance(executor, FunctionExecutor) else "class"
 
 

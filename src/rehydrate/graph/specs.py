@@ -9,17 +9,20 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import FunctionType, NoneType
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple, Never, cast
 
 from rehydrate.errors import ExecutorDefinitionError
 from rehydrate.graph.annotations import UNSET, Annotations, UnresolvedError, signature_of
 from rehydrate.graph.context import context_types
 from rehydrate.graph.exactness import type_arguments
+from rehydrate.graph.functional_context import FunctionalContext
 from rehydrate.graph.handlers import Declaration, HandlerSpec, ResponseHandlerSpec, declaration_of
 from rehydrate.graph.hint_problems import problem_of
 from rehydrate.graph.hints import Hint, describe, members
 
 _POSITIONAL: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+#: What the function of a functional workflow may send and yield by its context.
+FUNCTIONAL: Final[tuple[Hint, Hint]] = (Never, Never)
 _TYPE_FIX: Final = "Use classes, unions of them, or containers such as list[int]."
 
 
@@ -161,11 +164,14 @@ class _Reader:
         yields: Hint = ()
         if context is not None and (stated_sends is UNSET or stated_yields is UNSET):
             hint = self._hint(UNSET, context.name)
-            types = ((), ()) if hint is UNSET else context_types(hint)
+            functional = self.declaration.kind == "workflow"
+            known = FUNCTIONAL if functional and hint is FunctionalContext else None
+            types = ((), ()) if hint is UNSET else known if functional else context_types(hint)
             if types is None:
+                right = "FunctionalContext" if functional else "WorkflowContext[what it sends, what it yields]"
                 raise self._error(
                     f"parameter {context.name!r} is the context, but is annotated {describe(hint)}",
-                    "Annotate it WorkflowContext[what it sends, what it yields].",
+                    f"Annotate it {right}.",
                 )
             sends, yields = types
         return (

@@ -66,7 +66,7 @@ def stored_by(executor: Executor) -> tuple[Hint, ...]:
     if isinstance(executor, WorkflowExecutor):
         return executor.definition.hints
     specs = executor.handler_table.specs
-    found: list[Hint] = []
+    found: list[Hint] = [*executor.stored_types]
     for spec in specs.handlers:
         found += [spec.message, *spec.sends, *spec.yields, *spec.returns]
     for answer in specs.response_handlers:

@@ -42,7 +42,8 @@ class Output(
 
 
 class Ask(msgspec.Struct, frozen=True, gc=False, tag="a", tag_field="_", array_like=True, forbid_unknown_fields=True):
-    """A request of the outside; `handler` names the response handler that takes the answer.
+    """A request of the outside; `handler` names the response handler that takes the answer, or the call of a functional
+    workflow that waits for it.
 
     Where a parent intercepts it, `routes` hold at that level.
     """
@@ -82,7 +83,21 @@ class UpdateState(
     value: Sealed | Items
 
 
-Effect: TypeAlias = Send | Output | Ask | Respond | SetState | UpdateState
+class Pause(msgspec.Struct, frozen=True, gc=False, tag="p", tag_field="_", array_like=True, forbid_unknown_fields=True):
+    """A functional workflow waits for the outside. `reads` are the values of the state keys that it has read so far,
+    as it found them; `due` is when the first of its timers is up, in seconds since the epoch."""
+
+    reads: dict[str, Sealed | Items | None]
+    due: float | None = None
+
+
+class Again(msgspec.Struct, frozen=True, gc=False, tag="n", tag_field="_", array_like=True, forbid_unknown_fields=True):
+    """A functional workflow begins anew with a message of its own, and with nothing remembered."""
+
+    value: Sealed
+
+
+Effect: TypeAlias = Send | Output | Ask | Respond | SetState | UpdateState | Pause | Again
 #: For `isinstance`, which takes a tuple three times as fast as a union.
 STATE_EFFECTS: Final = (SetState, UpdateState)
 ROUTED_EFFECTS: Final = (Send, Output, Ask)

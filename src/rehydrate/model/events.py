@@ -107,11 +107,15 @@ class InvocationStarted(EventBase, frozen=True, kw_only=True, gc=False):
 
 
 class AttemptFailed(EventBase, frozen=True, kw_only=True, gc=False):
-    """An attempt failed (live). `again` is in how many seconds the next one may start; `None`: there is none."""
+    """An attempt failed (live). `again` is in how many seconds the next one may start; `None`: there is none.
+
+    `step` is the name of a functional workflow's step whose attempt it was.
+    """
 
     attempt: int
     failure: Failure
     again: float | None
+    step: str = ""
 
 
 class Emitted(EventBase, frozen=True, kw_only=True, gc=False):

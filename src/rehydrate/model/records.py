@@ -10,11 +10,12 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from .effects import Effect, Failure, Route
+from .passes import CallRecord, CallsRecord, PassRecord, ReadRecord
 from .sealed import Items, Payload, Sealed
 from .signatures import SignatureRecord
 
 Trail: TypeAlias = tuple[int, ...]
-DeliveryKind: TypeAlias = Literal["message", "answer", "list", "request"]
+DeliveryKind: TypeAlias = Literal["message", "answer", "list", "request", "pass"]
 
 #: (scope path, kind, name); run-level records stand at the root, scopes and steps under their parent's path.
 Key: TypeAlias = tuple[str, str, str]
@@ -72,7 +73,8 @@ class ReceiptsRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, for
 class ScopeRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
     """One running workflow. `trail` is that of the message that started it, in the parent, and empty for one that is
     shared; `inputs` numbers its inputs; `used` counts its supersteps in `allowance`; `outbox`, `joined` and `maps`
-    number what it yielded, what joins and maps took, and the lists that map edges took apart."""
+    number what it yielded, what joins and maps took, and the lists that map edges took apart. `call` is the call of a
+    functional workflow that waits for it."""
 
     trail: Trail
     inputs: int = 0
@@ -82,6 +84,7 @@ class ScopeRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid
     outbox: int = 0
     joined: int = 0
     maps: int = 0
+    call: str = ""
 
 
 class InputRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
@@ -95,7 +98,7 @@ class Delivery(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_un
 
     For an answer `name` is the request's name and `handler` the response handler; its payloads are the answer and, at
     the next index, the request's data. For an intercepted request they are the same, the name with its path, and the
-    payload is the request's data.
+    payload is the request's data. Of a pass of a functional workflow that goes on, `name` is its number.
     """
 
     executor: str
@@ -294,7 +297,7 @@ Record: TypeAlias = (
     RunRecord | SignatureRecord | TurnRecord | OutputRecord | ReceiptRecord | ReceiptsRecord | ScopeRecord
     | InputRecord | StepRecord | LimitRecord | RestRecord | TimerRecord | CounterRecord | DoneRecord | FailureRecord
     | AttemptRecord | RequestRecord | JoinRecord | MapRecord | GatherRecord | OutboxRecord | InboxRecord
-    | InstanceRecord | StateRecord | PartRecord | AliasRecord
+    | InstanceRecord | StateRecord | PartRecord | AliasRecord | PassRecord | ReadRecord | CallRecord | CallsRecord
 )  # fmt: skip
 
 #: The class of each kind; what is stored under a kind decodes to exactly this.
@@ -326,4 +329,8 @@ RECORD_TYPES: dict[str, type[Record]] = {
     "state": StateRecord,
     "part": PartRecord,
     "alias": AliasRecord,
+    "pass": PassRecord,
+    "read": ReadRecord,
+    "call": CallRecord,
+    "calls": CallsRecord,
 }

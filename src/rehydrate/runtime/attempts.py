@@ -43,7 +43,7 @@ def after_failure(
     delivery = start.delivery
     before = reading.attempts(around.run, start.path, delivery.executor, delivery.activation)
     failure = failure_of(error, "handler")
-    again = _seconds_to_next(policy_of(around, start), before.failed + 1, error)
+    again = seconds_to_next(policy_of(around, start), before.failed + 1, error)
     if around.streaming:
         around.emit(
             AttemptFailed(
@@ -63,7 +63,7 @@ def after_failure(
     return AttemptBroken(start.path, delivery.executor, delivery.activation, failure, due), None
 
 
-def _seconds_to_next(policy: AttemptPolicy | None, failed: int, error: BaseException) -> float | None:
+def seconds_to_next(policy: AttemptPolicy | None, failed: int, error: BaseException) -> float | None:
     """Return after how many seconds an attempt follows the one that used so much of the budget; `None` for none."""
     if policy is None or policy.retry is None or failed >= policy.retry.attempts or not policy.retry.covers(error):
         return None

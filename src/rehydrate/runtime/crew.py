@@ -11,11 +11,14 @@ from contextvars import copy_context
 from functools import partial
 from typing import Final, cast
 
-from rehydrate.engine.commands import StartInvocation
-from rehydrate.engine.inputs import Input, InvocationFinished
+import msgspec
+
+from rehydrate.engine.commands import StartInvocation, TellPass
+from rehydrate.engine.inputs import Input, InvocationBroken, InvocationFinished
 from rehydrate.engine.plan import ChainKey, chain_key, invocation_name, step_key
 from rehydrate.errors import InvocationTimeoutError
 from rehydrate.graph.executor import Executor
+from rehydrate.graph.function_body import FunctionBody
 from rehydrate.model.effects import SetState, UpdateState
 from rehydrate.model.events import Event, ScopeEnded
 from rehydrate.model.records import DoneRecord, StepRecord
@@ -25,6 +28,7 @@ from rehydrate.ports import Clock
 from .attempts import after_failure, seconds_to_wait
 from .context import Surroundings
 from .events import started
+from .functional_pass import Pass
 from .invocation import Invocation, make_instance
 from .owner import hold
 from .state_view import ChainWrites
@@ -76,13 +80,15 @@ class Crew:
         self._clock = clock
         self._slots = asyncio.Semaphore(max_concurrency) if max_concurrency else None
         #: Attempts that somebody waits for; one that is left goes on unseen.
-        self._tasks: dict[asyncio.Task[None], Invocation | None] = {}
+        self._tasks: dict[asyncio.Task[None], Invocation | Pass | None] = {}
         self._deadlines: dict[asyncio.Task[None], asyncio.TimerHandle] = {}
         #: Invocations that wait for their next attempt.
         self._waiting: dict[tuple[str, str, int], asyncio.TimerHandle] = {}
         #: By scope: the number of its superstep, and the chains of that.
         self._chains: dict[str, tuple[int, dict[ChainKey, _Chain]]] = {}
         self._instances: dict[str, dict[str, Executor]] = {}
+        #: Passes that run, by scope and number.
+        self._passes: dict[tuple[str, int], Pass] = {}
         self._stopped = False
         self._at_rest: Callable[[], None] | None = None
         #: Scopes that are stopped, with all below them.
@@ -128,7 +134,9 @@ class Crew:
         """Start no handler any more; `at_rest` is called whenever those that run have finished."""
         self._at_rest = at_rest
         for task, invocation in list(self._tasks.items()):
-            if invocation is None:  # it waits: for its first step, for a slot, for its instance
+            if isinstance(invocation, Pass):
+                invocation.hold()
+            elif invocation is None:  # it waits: for its first step, for a slot, for its instance
                 task.add_done_callback(self._gone)
                 task.cancel()
 
@@ -170,7 +178,8 @@ class Crew:
 
     async def _invoke(self, start: StartInvocation) -> None:
         task = cast("asyncio.Task[None]", asyncio.current_task())
-        slots = self._slots
+        is_body = self.around.outlets.graph_at(start.path).body == start.delivery.executor
+        slots = None if is_body else self._slots  # its steps take them
         told = None
         try:
             if slots is not None:
@@ -199,6 +208,8 @@ class Crew:
                 executor = await self._instance(start, executor, chain)
             if self._starts_nothing(start.path):
                 return None
+            if isinstance(executor, FunctionBody):
+                return await self._run_pass(start, task, executor, chain)
             invocation = Invocation(self.around, start, executor, chain.writes)
             self._tasks[task] = invocation
             if policy is not None and policy.timeout is not None:
@@ -217,6 +228,49 @@ class Crew:
         if not start.alone:
             chain.add(delivery.activation, finished)
         return finished, refused
+
+    async def _run_pass(
+        self, start: StartInvocation, task: asyncio.Task[None], body: FunctionBody, chain: _Chain
+    ) -> tuple[Input, BaseException | None] | None:
+        """Run a pass of a function to its next wait or its end; `None` where it was held."""
+        current = Pass(self.around, start, body, chain.writes, self._hear, self._clock, self._slots)
+        self._tasks[task] = current
+        self._passes[start.path, current.number] = current
+        if self.around.streaming:
+            self.around.emit(started(start.path, body.id, start.superstep, start.delivery.activation))
+        try:
+            finished = await current.run()
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # user code
+            if self._stopped or task not in self._tasks or self._is_over(start.path):
+                return None
+            broken, cause = self._break(start, error)
+            if isinstance(broken, InvocationBroken):
+                broken = msgspec.structs.replace(broken, calls=current.to_repeat(error))
+            return broken, cause
+        finally:
+            self._passes.pop((start.path, current.number), None)
+        if finished is None or task not in self._tasks:
+            return None
+        if not start.alone:
+            chain.add(start.delivery.activation, finished)
+        return finished, None
+
+    def _hear(self, item: Input, cause: BaseException | None) -> None:
+        """Take in what a running pass tells."""
+        self._tell(item, cause)
+
+    def tell_pass(self, order: TellPass) -> None:
+        """Let a pass know of a call of it."""
+        current = self._passes.get((order.path, order.pass_number))
+        if current is not None:
+            current.told(order)
+
+    def look_again(self) -> None:
+        """Let all passes look whether what they wait for can go on."""
+        for current in list(self._passes.values()):
+            current.changed()
 
     def _was_held(self, task: asyncio.Task[None], error: BaseException) -> bool:
         """Tell whether an attempt was called off before its handler had begun."""

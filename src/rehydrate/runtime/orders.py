@@ -8,7 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, TypeAlias, assert_never
 
-from rehydrate.engine.commands import MergeState, RouteAgain, StartInvocation, StartTimer, StopScope, StopTimer
+from rehydrate.engine.commands import (
+    LookAgain,
+    MergeState,
+    RouteAgain,
+    StartInvocation,
+    StartTimer,
+    StopScope,
+    StopTimer,
+    TellPass,
+)
 from rehydrate.engine.inputs import InvocationFinished
 from rehydrate.model.records import DoneRecord
 
@@ -20,12 +29,16 @@ from .merging import merge_state
 from .timers import Timers
 from .watch import CommandKind
 
-Order: TypeAlias = StartInvocation | RouteAgain | MergeState | StartTimer | StopTimer | StopScope
+Order: TypeAlias = (
+    StartInvocation | TellPass | LookAgain | RouteAgain | MergeState | StartTimer | StopTimer | StopScope
+)
 #: What may be left undone when a process hands the run on: whoever goes on finds it in the records.
-LEAVABLE: Final = (StartInvocation, StartTimer, StopTimer, StopScope)
+LEAVABLE: Final = (StartInvocation, TellPass, LookAgain, StartTimer, StopTimer, StopScope)
 #: What each is called by who watches.
 KINDS: Final[Mapping[type[Order], CommandKind]] = {
     StartInvocation: "start",
+    TellPass: "tell",
+    LookAgain: "look",
     RouteAgain: "route",
     MergeState: "merge",
     StartTimer: "start timer",
@@ -49,6 +62,10 @@ class Orders:
         match order:
             case StartInvocation():
                 self._crew.begin(order)
+            case TellPass():
+                self._crew.tell_pass(order)
+            case LookAgain():
+                self._crew.look_again()
             case RouteAgain():
                 self._route(order, tell)
             case MergeState():

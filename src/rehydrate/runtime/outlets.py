@@ -266,6 +266,8 @@ class Outlets:
         while path:
             parent, segment = slot(path)
             graph = self.graph_at(parent)
+            if graph.body is not None:
+                return None  # what a called workflow yields is what the call gives
             executor_id = scope_of(segment)[0]
             if executor_id in graph.forwards_messages:
                 return self.at(graph, executor_id)

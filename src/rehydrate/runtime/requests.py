@@ -12,7 +12,9 @@ from typing import TypeAlias, cast
 
 import msgspec
 
-from rehydrate.codecs import ValueCodec
+from rehydrate.codecs import ValueCodec, type_name
+from rehydrate.codecs.marks import marked_as
+from rehydrate.codecs.registry import BUILT_IN
 from rehydrate.engine import reading
 from rehydrate.engine.inputs import Answer
 from rehydrate.engine.receipts import receipts
@@ -26,6 +28,7 @@ from rehydrate.errors import (
     WrongCallError,
 )
 from rehydrate.graph.definition import Definition
+from rehydrate.graph.executor import Executor
 from rehydrate.graph.hints import describe, matches
 from rehydrate.ids import outer_id
 from rehydrate.ports import CheckpointStorage
@@ -88,9 +91,24 @@ def fits(value: object, hint: object) -> bool:
     return matches(value, hint, exact=True)
 
 
-def response_hint(graph: Definition, opened: reading.OpenedRequest) -> object:
+def response_hint(graph: Definition, codec: ValueCodec, opened: reading.OpenedRequest) -> object:
     """Return the type that a request expects, as its executor declares it."""
-    return response_hint_of(reading.graph_at(graph, opened.path), opened.record.executor, opened.record.handler)
+    here, record = reading.graph_at(graph, opened.path), opened.record
+    if here.body is not None:
+        return hint_named(here.executors[here.body], codec, record.response_type) or object
+    return response_hint_of(here, record.executor, record.handler)
+
+
+def hint_named(body: Executor, codec: ValueCodec, name: str) -> object | None:
+    """Return the type of the answers to a question of a function, by its name: declared, built in, or marked."""
+    for hint in body.stored_types:
+        if type_name(hint) == name:
+            return hint
+    found: list[type] = [cls for cls, known in BUILT_IN.items() if known == name]
+    if not found and name in codec.registry:
+        found = [codec.registry.type_of(name)]
+    found = found or marked_as(name)
+    return found[0] if len(found) == 1 else None
 
 
 def response_hint_of(graph: Definition, executor_id: str, handler: str) -> object:
@@ -109,7 +127,7 @@ def pending_requests(run: Run, graph: Definition, codec: ValueCodec) -> tuple[Pe
             opened.path,
             opened.record.executor,
             codec.open(opened.record.data),
-            response_hint(graph, opened),
+            response_hint(graph, codec, opened),
             opened.record.intercepted,
         )
         for opened in reading.open_requests(run)
@@ -154,7 +172,7 @@ async def check_answers(
         opened = known.get(request_id)
         if opened is None:
             raise await _refusal(request_id, run, run_id, store, births)
-        hint = response_hint(graph, opened)
+        hint = response_hint(graph, codec, opened)
         if not fits(value, hint):
             raise AnswerTypeError(request_id, describe(hint), type(value).__name__)
         answers.append(Answer(opened.path, opened.name, codec.seal(value)))

@@ -40,11 +40,20 @@ def interceptor(outlets: Outlets, path: str) -> tuple[str, Outlet] | None:
 def request_message(around: Surroundings, name: str, handler: str, data: object) -> SubWorkflowRequestMessage:
     """Return an intercepted request; `name` names it with its path, `handler` the response handler that waits."""
     path, _, inner = name.rpartition("/")
+    graph, executor_id = around.outlets.graph_at(path), inner.rpartition("#")[0]
+    if graph.body is None:
+        return request_message_of(around, name, data, type_name(response_hint_of(graph, executor_id, handler)))
+    record: RequestRecord | None = around.run.get(path, "request", inner)
+    return request_message_of(around, name, data, record.response_type if record is not None else "")
+
+
+def request_message_of(around: Surroundings, name: str, data: object, response_type: str) -> SubWorkflowRequestMessage:
+    """Return an intercepted request; `name` names it with its path, `response_type` the type of its answers."""
+    path, _, inner = name.rpartition("/")
     executor_id = inner.rpartition("#")[0]
-    hint = response_hint_of(around.outlets.graph_at(path), executor_id, handler)
     known = known_name(around.run, path, inner)
     told, _, name = known.rpartition("/")  # what its receipt will be under, also after a migration
-    request = SubWorkflowRequest(outer_id(around.birth, known), executor_id, data, type_name(hint), name)
+    request = SubWorkflowRequest(outer_id(around.birth, known), executor_id, data, response_type, name)
     return SubWorkflowRequestMessage(told, request)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Literal, Protocol, TypeAlias
 
 CommandKind: TypeAlias = Literal[
-    "commit", "publish", "start", "route", "merge", "start timer", "stop timer", "stop scope"
+    "commit", "publish", "start", "tell", "look", "route", "merge", "start timer", "stop timer", "stop scope"
 ]
 Moment: TypeAlias = Literal["before", "after"]
 

@@ -1,0 +1,239 @@
+"""The calls of a pass: steps, questions, timers, other workflows, branches.
+
+Each is named when it is called, in the line of the function, and carried out when it is awaited; one that came back
+before gives what it gave. What is recorded goes through the pass.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Awaitable, Coroutine
+from math import isfinite
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from rehydrate.codecs import type_name
+from rehydrate.errors import EffectError, MessageTypeError, NotStorableError, StepFailedError
+from rehydrate.graph.executor import Executor
+from rehydrate.graph.hints import describe
+from rehydrate.graph.policies import LONGEST
+from rehydrate.graph.step import Step
+from rehydrate.graph.sub_workflow import HasDefinition
+from rehydrate.ids import child_path
+from rehydrate.model.effects import Failure
+from rehydrate.model.passes import CallKind, CallRecord
+from rehydrate.model.sealed import Listed, Sealed
+
+from .requests import hint_named
+from .step_run import run_step
+
+if TYPE_CHECKING:
+    from .functional_pass import Call, Pass
+
+_DIGEST: Final = 16
+
+
+class Calls:
+    """Makes the calls of one pass."""
+
+    def __init__(self, current: Pass) -> None:
+        self._pass = current
+        self._codec = current.around.codec
+        self._learned: set[Step[..., Any]] = set()
+
+    def call_step(
+        self, step: Step[..., Any], args: tuple[object, ...], kwargs: dict[str, object]
+    ) -> Coroutine[Any, Any, Any]:
+        """Name a call of a step, and return what runs it or gives what it gave."""
+        current = self._pass
+        if current.closed:
+            return never()
+        if step not in self._learned:
+            self._codec.learn(step.hints)
+            self._learned.add(step)
+        sealed = self.sealed(step.arguments(args, kwargs), f"an argument of step {step.name!r}")
+        call = current.enter("step", step.name, _digest(sealed))
+        if call is None:
+            return never()
+        record = call.record
+        if record is None:
+            record = CallRecord("step", step.name, _digest(sealed))
+        elif record.value is not None:
+            return self._given(record.value)
+        elif record.failure is not None:
+            return self._failed(call, step, record.failure)
+        return run_step(current, step, sealed, call, record)
+
+    def question(self, data: object, response_type: object) -> Awaitable[Any]:
+        """Name a question, and return what waits for its answer."""
+        current = self._pass
+        if current.closed:
+            return never()
+        name = type_name(response_type)
+        if hint_named(current.body, self._codec, name) is None:
+            fix = f"Declare it: @workflow(types=[{describe(response_type)}])."
+            raise EffectError(current.where, f"answers of type {describe(response_type)} are not declared", fix)
+        sealed = self.sealed(data, "the data of a request")
+        digest = _digest(Sealed(f"{name}\n{sealed.type}", sealed.data))
+        call = current.enter("question", sealed.type, digest)
+        if call is None:
+            return never()
+        record = call.record
+        if record is not None and record.value is not None:
+            return self._given(record.value)
+        if record is None:
+            current.note(call, CallRecord("question", sealed.type, digest), waits=False)
+        if call.name not in current.open:
+            current.ask(call, data, sealed, name)
+        return self._answer(call)
+
+    async def _answer(self, call: Call) -> Any:
+        current = self._pass
+        try:
+            await current.answered(call)
+        except asyncio.CancelledError:
+            if not current.closed:  # the function waits for it no more, so nobody is asked
+                current.questions.pop(call.name, None)
+            raise
+
+    def timer(self, seconds: float) -> Awaitable[None]:
+        """Name a timer, and return what waits until it is up."""
+        current = self._pass
+        if current.closed:
+            return never()
+        given = cast("object", seconds)
+        if isinstance(given, bool) or not isinstance(given, int | float) or not isfinite(given):
+            raise EffectError(current.where, f"it sleeps for {given!r:.100}", "Use a number of seconds.")
+        seconds = min(max(0.0, float(given)), LONGEST)
+        digest = _digest(self._codec.seal(seconds))
+        call = current.enter("timer", "", digest)
+        if call is None:
+            return never()
+        saved = None
+        record = call.record
+        if record is None:
+            record = CallRecord("timer", "", digest, due=current.clock.time() + seconds)
+            saved = current.note(call, record)
+        return self._time(call, record.due or 0.0, saved)
+
+    async def _time(self, call: Call, due: float, saved: asyncio.Future[None] | None) -> None:
+        current = self._pass
+        left = due - current.clock.time()
+        if left <= 0 and saved is None:
+            return
+        current.timers[call.name] = due
+        try:
+            if saved is not None:
+                await current.wait(call.branch, saved)
+            while (left := due - current.clock.time()) > 0:
+                up: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+                timer = asyncio.get_running_loop().call_later(left, _settle, up)
+                try:
+                    await current.wait(call.branch, up)
+                finally:
+                    timer.cancel()
+        finally:
+            del current.timers[call.name]
+
+    def workflow(self, workflow: HasDefinition, message: object) -> Awaitable[Any]:
+        """Name a call of another workflow, and return what waits for its outputs."""
+        current = self._pass
+        if current.closed:
+            return never()
+        graph = current.around.outlets.graph_at(current.path)
+        definition = cast("object", getattr(workflow, "definition", None))
+        callee = next((name for name, child in graph.children.items() if child is definition), None)
+        if callee is None:
+            shown = getattr(definition, "name", type(workflow).__name__)
+            raise EffectError(
+                current.where, f"it calls {shown!r}, which it does not name", "Name it: @workflow(calls=[...])."
+            )
+        child = graph.children[callee]
+        if not self.takes(child.executors[child.start], message):
+            taken = tuple(describe(spec.message) for spec in child.executors[child.start].handlers)
+            raise MessageTypeError(child.name, child.start, type(message).__name__, taken)
+        sealed = self.sealed(message, "a message")
+        digest = _digest(sealed)
+        call = current.enter("workflow", callee, digest)
+        if call is None:
+            return never()
+        alone = child.body is not None
+        record = call.record
+        number = call.branch.next_called(current.number, callee)
+        if record is not None and record.value is not None:
+            return self._outputs(record.value, alone=alone)
+        if record is None or current.around.run.get(current.path, "scope", f"{callee}#{number}") is None:
+            current.start_called(call, CallRecord("workflow", callee, digest), callee, number, sealed)
+        return self._called(call, child_path(current.path, callee, number), alone=alone)
+
+    async def _called(self, call: Call, path: str, *, alone: bool) -> Any:
+        current = self._pass
+        record = current.known[call.name]
+        if record.value is None:
+            current.called[call.name] = path
+            try:
+                record = await current.come_back(call)
+            finally:
+                current.called.pop(call.name, None)
+        return await self._outputs(record.value, alone=alone)
+
+    async def _outputs(self, value: object, *, alone: bool) -> Any:
+        items = [self._codec.open(item) for item in cast("Listed", value).items]
+        if not alone:
+            return items
+        return items[0] if items else None
+
+    def gather(self, awaitables: tuple[Awaitable[Any], ...]) -> Awaitable[tuple[Any, ...]]:
+        """Number branches, and return what runs them side by side."""
+        current = self._pass
+        if current.closed:
+            for awaitable in awaitables:
+                if asyncio.iscoroutine(awaitable):
+                    awaitable.close()
+            return never()
+        branch = current.branch(f"gather-{len(awaitables)}")
+        return self._side_by_side(branch.next_gather(), awaitables)
+
+    async def _side_by_side(self, name: str, awaitables: tuple[Awaitable[Any], ...]) -> tuple[Any, ...]:
+        current = self._pass
+        branch = current.branch("gather")
+        tasks = [current.add_branch(f"{name}.{i}", branch, item) for i, item in enumerate(awaitables)]
+        try:
+            return tuple(await current.wait(branch, asyncio.gather(*tasks)))
+        except BaseException:
+            for task in tasks:
+                task.cancel()
+            raise
+
+    async def _given(self, value: object) -> Any:
+        return self._codec.open(cast("Sealed", value))
+
+    async def _failed(self, call: Call, step: Step[..., Any], failure: Failure) -> Any:
+        error = StepFailedError(self._pass.where, step.name, failure.type, failure.text)
+        self._pass.raised.append((error, call.name))
+        raise error
+
+    def takes(self, executor: Executor, message: object) -> bool:
+        """Tell whether an executor takes a message."""
+        return executor.can_take(message)
+
+    def sealed(self, value: object, what: str) -> Sealed:
+        """Seal a value here and now. Raises `NotStorableError` that names what was to be stored."""
+        try:
+            return self._codec.seal(value)
+        except NotStorableError as error:
+            raise NotStorableError(error.type, f"{what}: {error.where}".removesuffix(": "), error.why) from None
+
+
+def _digest(sealed: Sealed) -> bytes:
+    return hashlib.sha256(sealed.type.encode() + b"\0" + sealed.data).digest()[:_DIGEST]
+
+
+def _settle(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+async def never() -> Any:
+    """Never return: for whoever still calls once a pass is over."""
+    await asyncio.get_running_loop().create_future()

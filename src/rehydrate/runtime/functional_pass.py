@@ -1,0 +1,407 @@
+"""A running pass of a functional workflow: the function in a task of its own, and when it is left.
+
+The function never sees a wait: it awaits something that never completes, and once all of it waits for the outside, the
+pass is left from here, whatever the function makes of that. Nothing here changes the run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextvars import copy_context
+from typing import Any, Final, TypeVar, cast
+
+from rehydrate.engine.change import Change
+from rehydrate.engine.commands import StartInvocation, TellPass
+from rehydrate.engine.inputs import CallNoted, Input, InvocationFinished
+from rehydrate.engine.passes import has_come_back, pass_number, pass_seed
+from rehydrate.engine.reading import busy
+from rehydrate.errors import ClosedContextError, NonDeterminismError
+from rehydrate.graph.function_body import FunctionBody
+from rehydrate.graph.step import CALLER
+from rehydrate.model.effects import Effect
+from rehydrate.model.passes import CallKind, CallRecord, PassRecord
+from rehydrate.model.records import RequestRecord
+from rehydrate.model.sealed import Payload, Sealed
+from rehydrate.ports import Clock
+
+from .branches import BRANCH, Branch
+from .context import InvocationContext, Surroundings
+from .functional_context import RunningContext
+from .invocation import open_payload
+from .owner import hold
+from .pausing import pause_effects
+from .state_view import ChainWrites
+
+Value = TypeVar("Value")
+#: Turns of the event loop that must pass without a call before a pass is left; more where tasks of the function's own
+#: making wait for each other, which is not seen.
+_TURNS: Final = 8
+_TURNS_OF_TASKS: Final = 64
+
+
+class Call:
+    """A call at its place: the branch, its name, and what is remembered of it."""
+
+    __slots__ = ("branch", "name", "record")
+
+    def __init__(self, branch: Branch, name: str, record: CallRecord | None) -> None:
+        self.branch = branch
+        self.name = name
+        self.record = record
+
+
+class Question:
+    """A question that is new: it is asked when the pass waits."""
+
+    __slots__ = ("data", "response_type", "sealed")
+
+    def __init__(self, data: object, sealed: Sealed, response_type: str) -> None:
+        self.data = data
+        self.sealed = sealed
+        self.response_type = response_type
+
+
+class Pass:
+    """One invocation of a function: from the message, or from where the pass waited, to its next wait or its end."""
+
+    def __init__(
+        self,
+        around: Surroundings,
+        start: StartInvocation,
+        body: FunctionBody,
+        writes: ChainWrites,
+        tell: Callable[[Input, BaseException | None], None],
+        clock: Clock,
+        slots: asyncio.Semaphore | None,
+    ) -> None:
+        self.around = around
+        self.start = start
+        self.body = body
+        self.number = pass_number(start.delivery)
+        self.clock = clock
+        self.slots = slots
+        self.record: PassRecord | None = around.run.get(start.path, "pass", str(self.number))
+        self.writes = writes
+        self._tell = tell
+        self.known: dict[str, CallRecord] = dict(self._remembered())
+        #: Calls that are remembered and were not made yet in this run of the function.
+        self.left = set(self.known)
+        self.open = self._open_questions()
+        self.questions: dict[str, Question] = {}
+        #: When timers are up that are waited for.
+        self.timers: dict[str, float] = {}
+        #: Where called scopes are that are waited for.
+        self.called: dict[str, str] = {}
+        self.unsaved: set[asyncio.Future[None]] = set()
+        #: Failures of steps that were raised, with the names of their calls.
+        self.raised: list[tuple[BaseException, str]] = []
+        self.running = self.executing = self._outside = 0
+        self.closed = ""
+        self.held = False
+        self._version = 0
+        self._settling = False
+        self._branches: dict[Branch, None] = {}
+        self._saves: dict[str, asyncio.Future[None]] = {}
+        self._backs: dict[str, asyncio.Future[None]] = {}
+        self._outcome: asyncio.Future[tuple[Effect, ...] | None] = asyncio.get_running_loop().create_future()
+        self.context = RunningContext(self)
+
+    @property
+    def path(self) -> str:
+        """The scope."""
+        return self.start.path
+
+    @property
+    def where(self) -> str:
+        """The function, with its path."""
+        return f"{self.path}/{self.body.id}" if self.path else self.body.id
+
+    @property
+    def seed(self) -> str:
+        """What its random values are made from."""
+        return self.record.seed if self.record else pass_seed(self.around.birth, self.path, self.number)
+
+    def _remembered(self) -> Iterator[tuple[str, CallRecord]]:
+        run, prefix = self.around.run, f"{self.number}:"
+        for pack in run.table(self.path, "calls").values():
+            yield from ((name[len(prefix) :], call) for name, call in pack.calls.items() if name.startswith(prefix))
+        for name, call in run.table(self.path, "call").items():
+            if name.startswith(prefix):
+                yield name[len(prefix) :], call
+
+    def _open_questions(self) -> set[str]:
+        requests: list[RequestRecord] = list(self.around.run.table(self.path, "request").values())
+        return {record.handler for record in requests if record.activation == self.number}
+
+    def message(self) -> object:
+        """Return the message of the pass, as a fresh copy."""
+        payload: Payload | None = self.record.payload if self.record is not None else None
+        return open_payload(self.around.codec, self.start.payloads[0] if payload is None else payload)
+
+    async def run(self) -> InvocationFinished | None:
+        """Run the function until it waits or ends; `None` where it was held. Raises what the function raises."""
+        context = copy_context()
+        task = context.run(self._begin)
+        try:
+            effects = await self._outcome
+        finally:
+            self.close("had ended")
+            if not task.done():
+                hold(task)  # one that swallows its cancellation may go on for long, and nobody else has it
+        if effects is None:
+            return None
+        delivery = self.start.delivery
+        return InvocationFinished(self.path, delivery.executor, delivery.activation, effects)
+
+    def _begin(self) -> asyncio.Task[object]:
+        CALLER.set(self.context.calls)
+        main = Branch("", None)
+        BRANCH.set(main)
+        self._branches[main] = None
+        main.task = asyncio.get_running_loop().create_task(self._call())
+        main.task.add_done_callback(self._returned)
+        return main.task
+
+    async def _call(self) -> object:
+        takes_context = self.body.handlers[0].takes_context
+        function = cast("Callable[..., Awaitable[object]]", self.body.function)
+        message = self.message()
+        return await (function(message, self.context) if takes_context else function(message))
+
+    def _returned(self, task: asyncio.Task[object]) -> None:
+        if self._outcome.done():
+            if not task.cancelled():
+                task.exception()  # seen: what it made of being left is nobody's
+            return
+        try:
+            value = task.result()
+            if self.left and not self.closed:
+                first = min(self.left)
+                self.fault(NonDeterminismError(self.where, first, shown(self.known[first]), "not called any more"))
+            else:
+                self._outcome.set_result(self.context.ended_with(value))
+        except BaseException as error:  # the function's, whatever it is
+            if not self._outcome.done():
+                self._outcome.set_exception(error)
+
+    def finish(self, effects: tuple[Effect, ...] | None) -> None:
+        """Leave the function: the pass ends with these effects."""
+        if not self._outcome.done():
+            self._outcome.set_result(effects)
+
+    def fault(self, error: BaseException) -> None:
+        """Leave the function: the pass has failed, whatever the function would make of it."""
+        if not self._outcome.done():
+            self._outcome.set_exception(error)
+
+    def close(self, why: str) -> None:
+        """Let no call do anything any more, and cancel what the function still does."""
+        if self.closed:
+            return
+        self.closed = why
+        self.context.inner.close(why)
+        for branch in self._branches:
+            if branch.task is not None and not branch.task.done():
+                branch.task.cancel()
+
+    def leave(self, why: str) -> None:
+        """Wait for it no more: whatever the function still does is not seen."""
+        self.close(why)
+
+    def hold(self) -> None:
+        """Start no step any more, and leave the function once those that run are remembered."""
+        self.held = True
+        self._leave_if_held()
+
+    def _leave_if_held(self) -> None:
+        if self.held and not self.executing:
+            self.finish(None)
+
+    def refuse_if_closed(self, call: str) -> None:
+        """Raise `ClosedContextError` where the pass is over."""
+        if self.closed:
+            problem = f"{call} was called after the pass {self.closed}"
+            raise ClosedContextError(self.where, problem, "Await everything that uses the context before returning.")
+
+    def branch(self, first: str) -> Branch:
+        """Return the branch that the code runs in; `first` is what a new one is named by."""
+        branch = BRANCH.get()
+        task = asyncio.current_task()
+        if branch is None or branch not in self._branches:
+            problem = "the context was used from a task or thread that is not one of this pass"
+            raise ClosedContextError(self.where, problem, "Use ctx where the function runs, or in tasks that it makes.")
+        if branch.task is task or task is None:
+            return branch
+        made = branch.of_task(task, first)
+        BRANCH.set(made)
+        self._branches[made] = None
+        task.add_done_callback(lambda _: self.end_branch(made))
+        return made
+
+    def add_branch(self, name: str, parent: Branch, awaitable: Awaitable[Value]) -> asyncio.Task[Value]:
+        """Begin a branch that has a number."""
+        branch = Branch(name, parent)
+        self._branches[branch] = None
+        context = copy_context()
+        context.run(BRANCH.set, branch)
+        branch.task = asyncio.get_running_loop().create_task(_awaited(awaitable), context=context)
+        branch.task.add_done_callback(lambda _: self.end_branch(branch))
+        return branch.task
+
+    def end_branch(self, branch: Branch) -> None:
+        """Note that a branch is over."""
+        branch.over = True
+        if not self.closed:
+            self._branches.pop(branch, None)
+        self.changed()
+
+    def enter(self, kind: CallKind, name: str, digest: bytes) -> Call | None:
+        """Return the call at this place; `None` where the function has changed, which ends the pass."""
+        branch = self.branch(f"{name or kind}-{digest[:4].hex()}")
+        at = branch.next_name()
+        record = self.known.get(at)
+        self.left.discard(at)
+        if record is not None and (record.kind, record.name, record.digest) != (kind, name, digest):
+            same = (record.kind, record.name) == (kind, name)
+            now = "called with other arguments" if same else shown(CallRecord(kind, name, digest))
+            self.fault(NonDeterminismError(self.where, at, shown(record), now))
+            return None
+        self._version += 1
+        return Call(branch, at, record)
+
+    def note(self, call: Call, record: CallRecord, *, waits: bool = True) -> asyncio.Future[None] | None:
+        """Put a call, or what came back, into the record; return what is done once that is saved."""
+        self.known[call.name] = call.record = record
+        item = CallNoted(self.path, self.body.id, self.number, call.name, record, waits)
+        saved = asyncio.get_running_loop().create_future() if waits else None
+        if saved is not None:
+            self._saves[call.name] = saved
+        self._tell(item, None)
+        return saved
+
+    def ask(self, call: Call, data: object, sealed: Sealed, response_type: str) -> None:
+        """Ask something of the outside, once the pass waits."""
+        self.questions[call.name] = Question(data, sealed, response_type)
+
+    def start_called(self, call: Call, record: CallRecord, callee: str, number: int, message: Sealed) -> None:
+        """Let a workflow begin that is called."""
+        self.known[call.name] = call.record = record
+        item = CallNoted(
+            self.path, self.body.id, self.number, call.name, record, waits=False, callee=callee, number=number,
+            message=message,
+        )  # fmt: skip
+        self._tell(item, None)
+
+    def told(self, order: TellPass) -> None:
+        """Take in that a call is saved, or that it came back."""
+        self.known[order.name] = order.record
+        saved = self._saves.pop(order.name, None)
+        if saved is not None and not saved.done():
+            saved.set_result(None)
+        back = self._backs.get(order.name) if has_come_back(order.record) else None
+        if back is not None and not back.done():
+            back.set_result(None)
+        self.changed()
+
+    async def come_back(self, call: Call) -> CallRecord:
+        """Wait until a called workflow is over."""
+        back = self._backs[call.name] = asyncio.get_running_loop().create_future()
+        try:
+            await self.wait(call.branch, back)
+        finally:
+            self._backs.pop(call.name, None)
+        return self.known[call.name]
+
+    async def answered(self, call: Call) -> None:
+        """Wait for the outside; that it has come is seen when the function runs anew."""
+        self._outside += 1
+        try:
+            await self.wait(call.branch, asyncio.get_running_loop().create_future())
+        finally:
+            self._outside -= 1
+
+    async def wait(self, branch: Branch, future: Awaitable[Value]) -> Value:
+        """Wait for something that no code of the function can bring about."""
+        task = asyncio.current_task()
+        branch.count(task, 1)
+        self.changed()
+        try:
+            return await future
+        finally:
+            branch.count(task, -1)
+            self.changed()
+
+    def changed(self) -> None:
+        """Look whether the pass can go on by itself: something has changed that says so."""
+        self._version += 1
+        self._leave_if_held()
+        self.look()
+
+    def look(self) -> None:
+        """Let the pass be left, unless something happens meanwhile that keeps it."""
+        if self._settling or self.closed or self._outcome.done() or not self._waits():
+            return
+        self._settling = True
+        self._settle(self._version, self._turns())
+
+    def _turns(self) -> int:
+        known = all(branch.own or branch.over for branch in self._branches)
+        return _TURNS if known else _TURNS_OF_TASKS
+
+    def _settle(self, version: int, turns: int) -> None:
+        if self.closed or self._outcome.done():
+            return
+        if version != self._version:
+            self._settling = False
+            self.look()
+        elif turns:
+            asyncio.get_running_loop().call_soon(self._settle, version, turns - 1)
+        else:
+            self._settling = False
+            self._pause()
+
+    def _waits(self) -> bool:
+        """Tell whether all of the pass waits, and for something that only the outside can bring about."""
+        if self.running or not all(branch.is_waiting for branch in self._branches):
+            return False
+        if not self.called:
+            return self._outside > 0
+        change = Change(self.around.outlets.graph_at(""), self.around.run)
+        return not any(busy(change, path) for path in self.called.values())
+
+    def _pause(self) -> None:
+        try:
+            self.finish(pause_effects(self))
+        except BaseException as error:  # a value that cannot be stored, a condition that raised
+            self.fault(error)
+
+    def to_repeat(self, error: BaseException) -> tuple[str, ...]:
+        """Return the calls whose failures led to an error: they are made again where the run goes on."""
+        chain = list(_behind(error))
+        return tuple(name for raised, name in self.raised if any(raised is other for other in chain))
+
+
+def shown(record: CallRecord) -> str:
+    """Return what a call is, for people."""
+    return f"{record.kind} {record.name!r}" if record.name else record.kind
+
+
+async def _awaited(awaitable: Awaitable[Value]) -> Value:
+    return await awaitable
+
+
+def _behind(error: BaseException) -> Iterator[BaseException]:
+    """Yield an exception and all that led to it."""
+    seen: set[int] = set()
+    waiting: list[BaseException | None] = [error]
+    while waiting:
+        found = waiting.pop()
+        if found is None or id(found) in seen:
+            continue
+        seen.add(id(found))
+        yield found
+        waiting += [found.__cause__, found.__context__]
+        if isinstance(found, BaseExceptionGroup):
+            waiting += cast("BaseExceptionGroup[BaseException]", found).exceptions
+

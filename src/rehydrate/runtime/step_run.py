@@ -1,0 +1,205 @@
+"""One run of a step: its attempts by its policy, in the task that awaits it or in a thread, until it is remembered.
+
+Nothing of it is seen before its result is saved; where a budget stands is in the record of the call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import msgspec
+
+from rehydrate.errors import EffectError, InvocationTimeoutError, NotStorableError, StepFailedError
+from rehydrate.graph.step import CALLER, Step
+from rehydrate.ids import outer_id
+from rehydrate.model.events import AttemptFailed
+from rehydrate.model.passes import CallRecord
+from rehydrate.model.sealed import Sealed
+
+from .attempts import seconds_to_next
+from .causes import failure_of
+from .owner import hold
+from .threads import ThreadCall, some_are_out, waits_for_thread
+
+if TYPE_CHECKING:
+    from .functional_pass import Call, Pass
+
+
+@dataclass(frozen=True)
+class StepRun:
+    """The running attempt of a step: its name, its number from 1 without attempts that were lost, and a key to hand to
+    outside systems, which is the same for every attempt, also after a restore."""
+
+    name: str
+    attempt: int
+    effect_key: str
+
+
+_RUNNING: Final[ContextVar[StepRun | None]] = ContextVar("rehydrate_running_step", default=None)
+
+
+def current_step() -> StepRun:
+    """Return what is known of the step whose code runs here. Raises `EffectError` outside of one."""
+    found = _RUNNING.get()
+    if found is None:
+        raise EffectError("current_step()", "no step runs here", "Call it in the function of a @step, within a workflow.")
+    return found
+
+
+async def run_step(current: Pass, step: Step[..., Any], sealed: Sealed, call: Call, record: CallRecord) -> Any:
+    """Run a step until it has a result or has failed for good, and return a fresh copy of what it returned.
+
+    Raises `StepFailedError`, and `NotStorableError` for a result that cannot be stored.
+    """
+    current.running += 1
+    try:
+        for value in list(current.unsaved):  # its arguments may come from them
+            await asyncio.shield(value)
+        while True:
+            await _until_due(current, record)
+            if current.held:
+                await asyncio.get_running_loop().create_future()
+            outcome = await _attempt(current, step, sealed, call, record)
+            if isinstance(outcome, Sealed):
+                return current.around.codec.open(outcome)
+            record = outcome
+    finally:
+        current.running -= 1
+        current.changed()
+
+
+async def _until_due(current: Pass, record: CallRecord) -> None:
+    """Wait for the next attempt of a step that has failed."""
+    while record.due is not None and (left := record.due - current.clock.time()) > 0:
+        up: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        timer = asyncio.get_running_loop().call_later(left, partial(_settle, up))
+        try:
+            await up
+        finally:
+            timer.cancel()
+
+
+async def _attempt(
+    current: Pass, step: Step[..., Any], sealed: Sealed, call: Call, record: CallRecord
+) -> Sealed | CallRecord:
+    """Make an attempt and save what came of it; return the result, or the record of a failure that is tried again."""
+    slots = current.slots
+    if slots is not None:
+        await slots.acquire()
+    current.executing += 1
+    try:
+        try:
+            value = await _execute(current, step, sealed, call, record)
+        except Exception as error:  # user code
+            return await _after_failure(current, step, call, record, error)
+        finally:
+            if slots is not None:
+                slots.release()
+        try:
+            result = current.around.codec.seal(value)
+        except NotStorableError as error:
+            where = f"the result of step {step.name!r}: {error.where}".removesuffix(": ")
+            raise NotStorableError(error.type, where, error.why) from None
+        await _save(current, call, msgspec.structs.replace(record, value=result, due=None))
+        return result
+    finally:
+        current.executing -= 1
+
+
+async def _save(current: Pass, call: Call, record: CallRecord) -> None:
+    saved = current.note(call, record)
+    if saved is not None:
+        await saved
+
+
+async def _after_failure(
+    current: Pass, step: Step[..., Any], call: Call, record: CallRecord, error: Exception
+) -> CallRecord:
+    """Record a failed attempt and return that, or raise where there is no further one."""
+    failed = record.failed + 1
+    again = seconds_to_next(step.policy, failed, error)
+    failure = failure_of(error, "handler")
+    if current.around.streaming:
+        current.around.emit(
+            AttemptFailed(
+                path=current.path, executor_id=current.body.id, superstep=current.start.superstep,
+                activation=current.start.delivery.activation, live=True, attempt=failed, failure=failure, again=again,
+                step=step.name,
+            )
+        )  # fmt: skip
+    if again is not None:
+        record = msgspec.structs.replace(record, failed=failed, due=current.clock.time() + again)
+        await _save(current, call, record)
+        return record
+    await _save(current, call, msgspec.structs.replace(record, failed=failed, due=None, failure=failure))
+    raised = StepFailedError(current.where, step.name, failure.type, failure.text)
+    current.raised.append((raised, call.name))
+    raise raised from error
+
+
+async def _execute(current: Pass, step: Step[..., Any], sealed: Sealed, call: Call, record: CallRecord) -> object:
+    """Call the function with fresh copies of its arguments, and wait as long as its policy says."""
+    args, kwargs = cast("tuple[tuple[object, ...], dict[str, object]]", current.around.codec.open(sealed))
+    name = f"step {current.path}/{current.number}:{call.name}"
+    key = outer_id(current.around.birth, name)
+    timeout = step.policy.timeout if step.policy is not None else None
+    caller = CALLER.set(None)
+    running = _RUNNING.set(StepRun(step.name, record.failed + 1, key))
+    try:
+        if not step.is_async:
+            place = (current.around.birth, current.path, f"{current.number}:{call.name}", 0)
+            await _thread_is_back(place)
+            function = cast("Callable[..., object]", partial(step.function, *args, **kwargs))
+            work: Coroutine[Any, Any, object] = ThreadCall(place, None, function).result()
+        else:
+            work = _called(cast("Awaitable[object]", step.function(*args, **kwargs)))
+        if timeout is None:
+            return await work
+        task = asyncio.get_running_loop().create_task(work)
+    finally:
+        CALLER.reset(caller)
+        _RUNNING.reset(running)
+    return await _in_time(task, timeout, f"{current.where}, step {step.name!r}")
+
+
+async def _called(given: Awaitable[object]) -> object:
+    return await given
+
+
+async def _in_time(task: asyncio.Task[object], seconds: float, where: str) -> object:
+    """Wait for a task so long; one that takes longer is cancelled and left, whatever it makes of that."""
+    try:
+        done, _ = await asyncio.wait({task}, timeout=seconds)
+    except asyncio.CancelledError:
+        _leave(task)
+        raise
+    if done:
+        return task.result()
+    _leave(task)
+    raise InvocationTimeoutError(where, seconds)
+
+
+def _leave(task: asyncio.Task[object]) -> None:
+    hold(task)
+    task.add_done_callback(lambda left: left.cancelled() or left.exception())  # seen: nobody waits for it
+    task.cancel()
+
+
+async def _thread_is_back(place: tuple[str, str, str, int]) -> None:
+    """Wait for the thread that an earlier attempt may have left behind."""
+    if not some_are_out():
+        return
+    back: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    if waits_for_thread(place, partial(_settle, back)):
+        await back
+
+
+def _settle(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
