@@ -95,9 +95,7 @@ def workflow(
 
 
 @overload
-def workflow(
-    function: Callable[[Message], Coroutine[Any, Any, Result]], /
-) -> FunctionalWorkflow[Message, Result]: ...
+def workflow(function: Callable[[Message], Coroutine[Any, Any, Result]], /) -> FunctionalWorkflow[Message, Result]: ...
 
 
 @overload
@@ -130,7 +128,9 @@ def workflow(
     return make if function is None else make(function)
 
 
-def _built(function: FunctionType, declaration: Declaration, options: FunctionalOptions) -> FunctionalWorkflow[Any, Any]:
+def _built(
+    function: FunctionType, declaration: Declaration, options: FunctionalOptions
+) -> FunctionalWorkflow[Any, Any]:
     name = options.get("name") or function.__name__
     body = FunctionBody(function, declaration, function.__name__, tuple(options.get("types", ())))
     store = options.get("checkpoint_storage")

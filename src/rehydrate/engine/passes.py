@@ -38,7 +38,7 @@ from .steps import Arrival, all_scopes, drop_scope, open_step
 #: So often the calls that have come back are looked through and put into one record.
 PACK: Final = 64
 #: What a pass that goes on is given; its message is in its record.
-NOTHING: Final = Sealed("", b"")
+NOTHING: Final = Listed(())
 
 
 def pass_number(delivery: Delivery) -> int:
@@ -100,9 +100,7 @@ def _start_called(change: Change, item: CallNoted, message: Sealed, trail: Trail
     path = child_path(item.path, item.callee, item.number)
     step = change.draft.step(item.path)
     superstep = step.superstep if step is not None else 0
-    change.events.append(
-        ScopeStarted(path=path, executor_id=item.callee, superstep=superstep, activation=item.number)
-    )
+    change.events.append(ScopeStarted(path=path, executor_id=item.callee, superstep=superstep, activation=item.number))
     start = change.graph_at(path).start
     open_step(change, path, ScopeRecord(trail, inputs=1, call=call), [Arrival(start, message, (1,))])
 
@@ -174,7 +172,7 @@ def end_pass(change: Change, path: str, number: int) -> None:
         for name in [name for name, _ in draft.items(path, kind) if name.startswith(f"{number}:")]:
             draft.remove(path, kind, name)
     for child in called_scopes(draft, path, number):
-        withdraw(change, [below for below in all_scopes(change, child)])
+        withdraw(change, all_scopes(change, child))
         change.now.append(StopScope(child))
         drop_scope(change, child)
     withdraw(change, [path], number)

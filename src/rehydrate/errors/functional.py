@@ -30,7 +30,9 @@ class StepFailedError(RunError):
 
     def action(self) -> str:
         """Say what to do next."""
-        return "Catch this error to go on without the step, or give the step a retry=; a resume of the run tries it again."
+        return (
+            "Catch this error to go on without the step, or give the step a retry=; a resume of the run tries it again."
+        )
 
 
 @dataclass(eq=False, repr=False)

@@ -27,7 +27,9 @@ class FunctionBody(Executor):
 
     is_body: ClassVar[bool] = True
 
-    def __init__(self, function: Callable[..., Any], declaration: Declaration, id: str, types: tuple[Hint, ...]) -> None:
+    def __init__(
+        self, function: Callable[..., Any], declaration: Declaration, id: str, types: tuple[Hint, ...]
+    ) -> None:
         super().__init__(id)
         self.function = function
         self.types = types
@@ -58,7 +60,7 @@ def functional_definition(
         alone,
         executors=executors,
         order=(*alone.order, *nodes),
-        outgoing=MappingProxyType({name: () for name in executors}),
+        outgoing=MappingProxyType(dict.fromkeys(executors, ())),
         children=MappingProxyType({name: node.definition for name, node in nodes.items()}),
         nesting=MappingProxyType({name: node.nesting for name, node in nodes.items()}),
         hints=hints,

@@ -5,15 +5,16 @@ Protocols only: the runtime implements them. They hold no state and must not kno
 
 from __future__ import annotations
 
-import random
-import uuid
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, Never, Protocol, TypeVar, overload
 
 from rehydrate.graph.hints import Hint
 
 if TYPE_CHECKING:
+    import random
+    import uuid
+    from datetime import datetime
+
     from rehydrate.graph.definition import Definition
     from rehydrate.graph.sub_workflow import HasDefinition
 
@@ -155,8 +156,9 @@ class FunctionalContext(Protocol):
         """
         ...
 
+    # A function has a definition, too; the first overload that fits is taken.
     @overload
-    def call(self, workflow: Function[Message, Result], message: Message) -> Awaitable[Result]: ...
+    def call(self, workflow: Function[Message, Result], message: Message) -> Awaitable[Result]: ...  # pyright: ignore[reportOverlappingOverload]
 
     @overload
     def call(self, workflow: HasDefinition, message: object) -> Awaitable[list[Any]]: ...

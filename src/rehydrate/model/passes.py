@@ -40,9 +40,9 @@ class ReadRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_
 class CallRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
     """One call of a pass: of a step, a question, a timer, a value of the moment, or another workflow.
 
-    It has come back once it has a value or a failure; the value of a workflow is the list of its outputs. `digest` is that of its arguments. `failed` counts the attempts
-    of a step that used its retry budget; `due` is when the next one may start, or when a timer is up, in seconds since
-    the epoch.
+    It has come back once it has a value or a failure; the value of a workflow is the list of its outputs. `digest` is
+    that of its arguments. `failed` counts the attempts of a step that used its retry budget; `due` is when the next one
+    may start, or when a timer is up, in seconds since the epoch.
     """
 
     kind: CallKind

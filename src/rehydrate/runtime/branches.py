@@ -79,7 +79,7 @@ class Branch:
 
 
 def called_number(pass_number: int, branch: str, occurrence: int) -> int:
-    """Return the number of a called scope. It follows from its place alone, and numbers of places in order are in order.
+    """Return the number of a called scope: it follows from its place alone, and keeps the order of places.
 
     The first pass's own calls are counted; others have the digits of each part of their place, with their number before
     them, so that no two places have the same. What gets too long is hashed.

@@ -21,7 +21,7 @@ from rehydrate.graph.step import Step
 from rehydrate.graph.sub_workflow import HasDefinition
 from rehydrate.ids import child_path
 from rehydrate.model.effects import Failure
-from rehydrate.model.passes import CallKind, CallRecord
+from rehydrate.model.passes import CallRecord
 from rehydrate.model.sealed import Listed, Sealed
 
 from .requests import hint_named
@@ -90,7 +90,7 @@ class Calls:
     async def _answer(self, call: Call) -> Any:
         current = self._pass
         try:
-            await current.answered(call)
+            await current.answered()
         except asyncio.CancelledError:
             if not current.closed:  # the function waits for it no more, so nobody is asked
                 current.questions.pop(call.name, None)
@@ -124,12 +124,12 @@ class Calls:
         current.timers[call.name] = due
         try:
             if saved is not None:
-                await current.wait(call.branch, saved)
+                await current.wait(saved)
             while (left := due - current.clock.time()) > 0:
                 up: asyncio.Future[None] = asyncio.get_running_loop().create_future()
                 timer = asyncio.get_running_loop().call_later(left, _settle, up)
                 try:
-                    await current.wait(call.branch, up)
+                    await current.wait(up)
                 finally:
                     timer.cancel()
         finally:
@@ -199,7 +199,7 @@ class Calls:
         branch = current.branch("gather")
         tasks = [current.add_branch(f"{name}.{i}", branch, item) for i, item in enumerate(awaitables)]
         try:
-            return tuple(await current.wait(branch, asyncio.gather(*tasks)))
+            return tuple(await current.wait(asyncio.gather(*tasks)))
         except BaseException:
             for task in tasks:
                 task.cancel()

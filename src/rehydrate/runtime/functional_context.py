@@ -141,7 +141,9 @@ class RunningContext:
             sealed = self.calls.sealed(message, "the message to continue with")
             if not self.calls.takes(current.body, message):
                 problem = f"it does not take a {type(message).__name__}, with which it is to continue"
-                raise EffectError(current.where, problem, "Continue with a message of the type that it is annotated with.")
+                raise EffectError(
+                    current.where, problem, "Continue with a message of the type that it is annotated with."
+                )
             current.finish((*self.inner.effects, Again(sealed)))
         await asyncio.get_running_loop().create_future()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextvars import copy_context
-from typing import Any, Final, TypeVar, cast
+from typing import Final, TypeVar, cast
 
 from rehydrate.engine.change import Change
 from rehydrate.engine.commands import StartInvocation, TellPass
@@ -26,7 +26,7 @@ from rehydrate.model.sealed import Payload, Sealed
 from rehydrate.ports import Clock
 
 from .branches import BRANCH, Branch
-from .context import InvocationContext, Surroundings
+from .context import Surroundings
 from .functional_context import RunningContext
 from .invocation import open_payload
 from .owner import hold
@@ -101,6 +101,7 @@ class Pass:
         self.held = False
         self._version = 0
         self._settling = False
+        self._main = Branch("", None)
         self._branches: dict[Branch, None] = {}
         self._saves: dict[str, asyncio.Future[None]] = {}
         self._backs: dict[str, asyncio.Future[None]] = {}
@@ -156,7 +157,7 @@ class Pass:
 
     def _begin(self) -> asyncio.Task[object]:
         CALLER.set(self.context.calls)
-        main = Branch("", None)
+        main = self._main
         BRANCH.set(main)
         self._branches[main] = None
         main.task = asyncio.get_running_loop().create_task(self._call())
@@ -308,22 +309,23 @@ class Pass:
         """Wait until a called workflow is over."""
         back = self._backs[call.name] = asyncio.get_running_loop().create_future()
         try:
-            await self.wait(call.branch, back)
+            await self.wait(back)
         finally:
             self._backs.pop(call.name, None)
         return self.known[call.name]
 
-    async def answered(self, call: Call) -> None:
+    async def answered(self) -> None:
         """Wait for the outside; that it has come is seen when the function runs anew."""
         self._outside += 1
         try:
-            await self.wait(call.branch, asyncio.get_running_loop().create_future())
+            await self.wait(asyncio.get_running_loop().create_future())
         finally:
             self._outside -= 1
 
-    async def wait(self, branch: Branch, future: Awaitable[Value]) -> Value:
+    async def wait(self, future: Awaitable[Value]) -> Value:
         """Wait for something that no code of the function can bring about."""
         task = asyncio.current_task()
+        branch = BRANCH.get() or self._main  # whose code waits, whichever branch has made the call
         branch.count(task, 1)
         self.changed()
         try:
@@ -404,4 +406,3 @@ def _behind(error: BaseException) -> Iterator[BaseException]:
         waiting += [found.__cause__, found.__context__]
         if isinstance(found, BaseExceptionGroup):
             waiting += cast("BaseExceptionGroup[BaseException]", found).exceptions
-

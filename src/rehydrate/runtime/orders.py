@@ -29,9 +29,7 @@ from .merging import merge_state
 from .timers import Timers
 from .watch import CommandKind
 
-Order: TypeAlias = (
-    StartInvocation | TellPass | LookAgain | RouteAgain | MergeState | StartTimer | StopTimer | StopScope
-)
+Order: TypeAlias = StartInvocation | TellPass | LookAgain | RouteAgain | MergeState | StartTimer | StopTimer | StopScope
 #: What may be left undone when a process hands the run on: whoever goes on finds it in the records.
 LEAVABLE: Final = (StartInvocation, TellPass, LookAgain, StartTimer, StopTimer, StopScope)
 #: What each is called by who watches.

@@ -5,7 +5,7 @@ Reads the run and changes nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from rehydrate.graph.definition import LIST_REDUCERS
 from rehydrate.ids import order_key, request_name
@@ -52,7 +52,7 @@ def _reads(current: Pass) -> dict[str, Sealed | Items | None]:
         if value is MISSING:
             found[key] = None
         elif reducer is not None and reducer.name in LIST_REDUCERS and isinstance(value, list):
-            found[key] = Items(*around.codec.seal_items(value))
+            found[key] = Items(*around.codec.seal_items(cast("list[object]", value)))
         else:
             found[key] = around.codec.seal(value)
     return found

@@ -47,7 +47,7 @@ def current_step() -> StepRun:
     """Return what is known of the step whose code runs here. Raises `EffectError` outside of one."""
     found = _RUNNING.get()
     if found is None:
-        raise EffectError("current_step()", "no step runs here", "Call it in the function of a @step, within a workflow.")
+        raise EffectError("current_step()", "no step runs here", "Call it in the function of a @step.")
     return found
 
 
@@ -202,4 +202,3 @@ async def _thread_is_back(place: tuple[str, str, str, int]) -> None:
 def _settle(future: asyncio.Future[None]) -> None:
     if not future.done():
         future.set_result(None)
-

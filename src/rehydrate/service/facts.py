@@ -16,7 +16,8 @@ from rehydrate.engine.receipts import receipts
 from rehydrate.engine.run import Run
 from rehydrate.engine.splicing import grows, sealed_value
 from rehydrate.ids import slot
-from rehydrate.model.effects import Ask, Effect, Output, Respond, Send, SetState, UpdateState
+from rehydrate.model.effects import Again, Ask, Effect, Output, Pause, Respond, Send, SetState, UpdateState
+from rehydrate.model.passes import CallRecord, CallsRecord
 from rehydrate.model.plain import Plain
 from rehydrate.model.records import DoneRecord, ScopeRecord, StateRecord, StepRecord, TurnRecord
 from rehydrate.model.sealed import Items, Listed, Payload, Sealed
@@ -79,8 +80,26 @@ def _of_scope(run: Run, path: str) -> Iterator[tuple[str, str, Fact]]:
         yield "instance", name, _value(record.value)
     for name, record in run.items(path, "request"):
         yield "request", name, _value(record.data)
+    for name, call in _calls(run, path):
+        yield "call", f"{name} {call.kind} {call.name}".rstrip(), _called(call)
     if run.get(path, "limit", "") is not None:
         yield "limit", "", _told(run.get(path, "limit", "").used)
+
+
+def _calls(run: Run, path: str) -> Iterator[tuple[str, CallRecord]]:
+    """Give the calls that passes of a function remember, in one record or in many."""
+    packs: list[CallsRecord] = list(run.table(path, "calls").values())
+    yield from run.items(path, "call")
+    for pack in packs:
+        yield from pack.calls.items()
+
+
+def _called(call: CallRecord) -> Fact:
+    if call.value is not None:
+        return _payload(call.value)
+    if call.failure is not None:
+        return _told(f"{call.failure.type}: {call.failure.text}")
+    return _told("not back")
 
 
 def _of_work(run: Run, path: str) -> Iterator[tuple[str, str, Fact]]:
@@ -152,6 +171,8 @@ def _finished(record: DoneRecord) -> Fact:
 
 
 def _bytes_of(effect: Effect) -> int:
+    if isinstance(effect, Pause):
+        return sum(len(value.data) for value in effect.reads.values() if value is not None)
     value = effect.data if isinstance(effect, Ask) else effect.value
     if isinstance(value, Listed):
         return sum(len(item.data) for item in value.items)
@@ -173,6 +194,10 @@ def _effect(effect: Effect) -> Plain:
             return {"deletes": effect.key} if effect.value is None else {"sets": effect.key, "to": _held(effect.value)}
         case UpdateState():
             return {"updates": effect.key, "with": _held(effect.value)}
+        case Pause():
+            return {"waits until": effect.due}
+        case Again():
+            return {"begins anew with": plain(effect.value.data)}
         case _:
             assert_never(effect)
 

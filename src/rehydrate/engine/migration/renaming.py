@@ -15,7 +15,21 @@ from rehydrate.engine.plan import invocation_name
 from rehydrate.engine.run import Run, delta_of, known_name
 from rehydrate.graph.recorded import RecordedGraph
 from rehydrate.ids import ABOVE_ROOT, join_slot, scope_of, slot
-from rehydrate.model.effects import Ask, Effect, Failure, Output, Respond, Route, Routes, Send, SetState, UpdateState
+from rehydrate.model.effects import (
+    Again,
+    Ask,
+    Effect,
+    Failure,
+    Output,
+    Pause,
+    Respond,
+    Route,
+    Routes,
+    Send,
+    SetState,
+    UpdateState,
+)
+from rehydrate.model.passes import CallRecord, CallsRecord, PassRecord, ReadRecord
 from rehydrate.model.records import (
     AliasRecord,
     AttemptRecord,
@@ -200,10 +214,10 @@ class Renaming:
                 return msgspec.structs.replace(record, executor_id=self._id(record.executor_id))
             case RequestRecord() | InboxRecord() | FailureRecord() if own:
                 return self._of_executor(record)
-            case JoinRecord() if own:
-                return msgspec.structs.replace(record, join=self._id(record.join), source=self._id(record.source))
-            case MapRecord() if own:
-                return msgspec.structs.replace(record, into=self._id(record.into))
+            case JoinRecord() | MapRecord() if own:
+                return self._held(record)
+            case CallRecord() | CallsRecord() if own:
+                return self._calls(record)
             case CounterRecord() if own and name in {self.old, self.new}:
                 return self._counter(here)
             case (
@@ -211,15 +225,31 @@ class Renaming:
                 | JoinRecord() | CounterRecord() | RunRecord() | SignatureRecord() | TurnRecord()
                 | ReceiptRecord() | ReceiptsRecord() | ScopeRecord() | LimitRecord() | RestRecord() | AttemptRecord()
                 | MapRecord() | GatherRecord() | InstanceRecord() | StateRecord() | PartRecord() | AliasRecord()
+                | PassRecord() | ReadRecord() | CallRecord() | CallsRecord()
             ):  # fmt: skip
                 return record
             case _:
                 assert_never(record)
 
+    def _held(self, record: JoinRecord | MapRecord) -> Record:
+        if isinstance(record, MapRecord):
+            return msgspec.structs.replace(record, into=self._id(record.into))
+        return msgspec.structs.replace(record, join=self._id(record.join), source=self._id(record.source))
+
+    def _calls(self, record: CallRecord | CallsRecord) -> Record:
+        """Return calls of a function, of which those of a workflow are by its name."""
+        if isinstance(record, CallsRecord):
+            return CallsRecord({at: self._call(call) for at, call in record.calls.items()})
+        return self._call(record)
+
+    def _call(self, call: CallRecord) -> CallRecord:
+        return msgspec.structs.replace(call, name=self._id(call.name)) if call.kind == "workflow" else call
+
     def _of_executor(self, record: RequestRecord | InboxRecord | FailureRecord) -> Record:
         executor = self._id(record.executor)
         if isinstance(record, InboxRecord):
-            return msgspec.structs.replace(record, executor=executor, name=self._invocation(record.name))
+            name = record.name if record.kind == "pass" else self._invocation(record.name)
+            return msgspec.structs.replace(record, executor=executor, name=name)
         if isinstance(record, FailureRecord):
             return msgspec.structs.replace(record, executor=executor, failure=self._failure(record.failure))
         return msgspec.structs.replace(record, executor=executor)
@@ -247,7 +277,7 @@ class Renaming:
         name = delivery.name
         if delivery.kind == "request":
             name = self._whole(name)
-        elif executor != delivery.executor:
+        elif executor != delivery.executor and delivery.kind != "pass":
             name = self._invocation(name)
         return msgspec.structs.replace(delivery, executor=executor, name=name)
 
@@ -268,7 +298,7 @@ class Renaming:
             case Respond():
                 path, _, name = self._whole(f"{effect.path}/{effect.name}").rpartition("/")
                 return msgspec.structs.replace(effect, path=path, name=name)
-            case Send() | Output() | Ask() | SetState() | UpdateState():
+            case Send() | Output() | Ask() | SetState() | UpdateState() | Pause() | Again():
                 return effect
             case _:
                 assert_never(effect)

@@ -11,7 +11,8 @@ from typing import assert_never
 
 import msgspec
 
-from rehydrate.model.effects import Ask, Effect, Output, Respond, Send, SetState, UpdateState
+from rehydrate.model.effects import Again, Ask, Effect, Output, Pause, Respond, Send, SetState, UpdateState
+from rehydrate.model.passes import CallRecord, CallsRecord, PassRecord, ReadRecord
 from rehydrate.model.records import (
     AliasRecord,
     AttemptRecord,
@@ -60,11 +61,8 @@ class Values:
                 return replace(record, value=self._maybe(record.value))
             case OutboxRecord():
                 return replace(record, value=self._payload(record.value))
-            case StepRecord():
-                return replace(record, payloads=tuple(map(self._payload, record.payloads)))
-            case DoneRecord():
-                effects = tuple(map(self._effect, record.effects))
-                return replace(record, effects=effects, instance=self._maybe(record.instance))
+            case StepRecord() | DoneRecord():
+                return self._of_step(record)
             case RequestRecord():
                 return replace(record, data=self.one(record.data))
             case JoinRecord() | GatherRecord():
@@ -73,6 +71,8 @@ class Values:
                 return replace(record, payload=self._payload(record.payload), data=self._maybe(record.data))
             case PartRecord():
                 return PartRecord(self.items(record.items))
+            case PassRecord() | ReadRecord() | CallRecord() | CallsRecord():
+                return self._of_pass(record)
             case TurnRecord():
                 return replace(record, run_args=self._maybe(record.run_args))
             case (
@@ -83,6 +83,25 @@ class Values:
                 return record
             case _:
                 assert_never(record)
+
+    def _of_step(self, record: StepRecord | DoneRecord) -> Record:
+        if isinstance(record, StepRecord):
+            return msgspec.structs.replace(record, payloads=tuple(map(self._payload, record.payloads)))
+        effects = tuple(map(self._effect, record.effects))
+        return msgspec.structs.replace(record, effects=effects, instance=self._maybe(record.instance))
+
+    def _of_pass(self, record: PassRecord | ReadRecord | CallRecord | CallsRecord) -> Record:
+        if isinstance(record, PassRecord):
+            payload = None if record.payload is None else self._payload(record.payload)
+            return msgspec.structs.replace(record, payload=payload)
+        if isinstance(record, ReadRecord):
+            return ReadRecord(None if record.value is None else self._either(record.value))
+        if isinstance(record, CallRecord):
+            return self._call(record)
+        return CallsRecord({name: self._call(call) for name, call in record.calls.items()})
+
+    def _call(self, call: CallRecord) -> CallRecord:
+        return call if call.value is None else msgspec.structs.replace(call, value=self._payload(call.value))
 
     def _maybe(self, value: Sealed | Spliced | None) -> Sealed | Spliced | None:
         # Values in pieces are joined while a run is migrated.
@@ -107,5 +126,10 @@ class Values:
                 return effect if effect.value is None else replace(effect, value=self._either(effect.value))
             case UpdateState():
                 return replace(effect, value=self._either(effect.value))
+            case Pause():
+                reads = {key: None if value is None else self._either(value) for key, value in effect.reads.items()}
+                return replace(effect, reads=reads)
+            case Again():
+                return replace(effect, value=self.one(effect.value))
             case _:
                 assert_never(effect)
