@@ -54,7 +54,7 @@ class FunctionalWorkflow(Workflow, Generic[Message_contra, Result_co]):
 
     def accepts(self, message: Message_contra) -> bool:
         """Tell whether a run can begin with this message."""
-        return self.definition.executors[self.definition.start].can_take(message)
+        return super().accepts(message)
 
 
 class FunctionalOptions(TypedDict, total=False):
