@@ -90,7 +90,7 @@ class Calls:
     async def _answer(self, call: Call) -> Any:
         current = self._pass
         try:
-            await current.answered()
+            await current.waiting.outside()
         except asyncio.CancelledError:
             if not current.closed:  # the function waits for it no more, so nobody is asked
                 current.questions.pop(call.name, None)
@@ -124,12 +124,12 @@ class Calls:
         current.timers[call.name] = due
         try:
             if saved is not None:
-                await current.wait(saved)
+                await current.waiting.wait(saved)
             while (left := due - current.clock.time()) > 0:
                 up: asyncio.Future[None] = asyncio.get_running_loop().create_future()
                 timer = asyncio.get_running_loop().call_later(left, _settle, up)
                 try:
-                    await current.wait(up)
+                    await current.waiting.wait(up)
                 finally:
                     timer.cancel()
         finally:
@@ -170,11 +170,11 @@ class Calls:
         current = self._pass
         record = current.known[call.name]
         if record.value is None:
-            current.called[call.name] = path
+            current.waiting.called[call.name] = path
             try:
                 record = await current.come_back(call)
             finally:
-                current.called.pop(call.name, None)
+                current.waiting.called.pop(call.name, None)
         return await self._outputs(record.value, alone=alone)
 
     async def _outputs(self, value: object, *, alone: bool) -> Any:
@@ -191,15 +191,15 @@ class Calls:
                 if asyncio.iscoroutine(awaitable):
                     awaitable.close()
             return never()
-        branch = current.branch(f"gather-{len(awaitables)}")
+        branch = current.waiting.branch(f"gather-{len(awaitables)}")
         return self._side_by_side(branch.next_gather(), awaitables)
 
     async def _side_by_side(self, name: str, awaitables: tuple[Awaitable[Any], ...]) -> tuple[Any, ...]:
         current = self._pass
-        branch = current.branch("gather")
-        tasks = [current.add_branch(f"{name}.{i}", branch, item) for i, item in enumerate(awaitables)]
+        branch = current.waiting.branch("gather")
+        tasks = [current.waiting.add_branch(f"{name}.{i}", branch, item) for i, item in enumerate(awaitables)]
         try:
-            return tuple(await current.wait(asyncio.gather(*tasks)))
+            return tuple(await current.waiting.wait(asyncio.gather(*tasks)))
         except BaseException:
             for task in tasks:
                 task.cancel()

@@ -182,7 +182,7 @@ class RunningContext:
     def _hash(self, what: str) -> bytes:
         current = self._pass
         current.refuse_if_closed(what)
-        place = current.branch(what).next_seed()
+        place = current.waiting.branch(what).next_seed()
         return hashlib.sha256(f"{current.seed}\n{what}\n{place}".encode()).digest()
 
     def ended_with(self, value: object) -> tuple[Effect, ...]:
