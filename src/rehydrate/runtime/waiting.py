@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextvars import copy_context
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from rehydrate.errors import ClosedContextError, EffectError
 from rehydrate.graph.step import CALLER
@@ -31,8 +31,8 @@ class Waiting:
     of the pass waits for the outside."""
 
     __slots__ = (
-        "_branches", "_is_busy", "_outside", "_rested", "_settling", "_version", "_where", "called", "closed",
-        "executing", "main", "running",
+        "_branches", "_is_busy", "_outside", "_rested", "_settling", "_tasks", "_version", "_where", "called",
+        "closed", "executing", "main", "running",
     )  # fmt: skip
 
     def __init__(self, where: str, is_busy: Callable[[str], bool], rested: Callable[[], None]) -> None:
@@ -47,6 +47,8 @@ class Waiting:
         self._outside = 0
         #: Where called scopes are that are waited for, by call.
         self.called: dict[str, str] = {}
+        #: Tasks that wait for calls; one that only waits for what another has called is no branch.
+        self._tasks: set[asyncio.Task[Any] | None] = set()
         self._version = 0
         self._settling: asyncio.Handle | None = None
         self.closed = False
@@ -59,7 +61,10 @@ class Waiting:
             self._settling = None
         for branch in self._branches:
             if branch.task is not None and not branch.task.done():
-                branch.task.cancel()
+                self._tasks.add(branch.task)
+        for task in self._tasks:
+            if task is not None:
+                task.cancel()
 
     def check(self) -> Branch:
         """Return the branch of the code that runs here, or of who made its task.
@@ -119,10 +124,12 @@ class Waiting:
         branch = BRANCH.get()  # whose code waits, whichever branch has made the call
         branch = self.main if branch is None else branch
         branch.count(task, 1)
+        self._tasks.add(task)
         self.changed()
         try:
             return await future
         finally:
+            self._tasks.discard(task)
             branch.count(task, -1)
             self.changed()
 
