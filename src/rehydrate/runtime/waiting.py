@@ -102,6 +102,8 @@ class Waiting:
         context.run(BRANCH.set, branch)
         task = asyncio.get_running_loop().create_task(in_branch(branch, awaitable), context=context)
         task.add_done_callback(lambda _: self._end(branch))
+        if asyncio.iscoroutine(awaitable):  # where the task ends before it has begun, nobody would have awaited it
+            task.add_done_callback(lambda _: awaitable.close())
         return task
 
     def _end(self, branch: Branch) -> None:
