@@ -53,6 +53,7 @@ from .mapping import add_left
 from .maps import close_maps, map_of
 from .plan import ChainKey, Plan, invocation_name
 from .reading import surfaced, yielded
+from .requests import open_requests
 from .run import birth_of
 from .scopes import is_over, trail_of
 from .sharing import come_to_rest, forget_inputs
@@ -66,8 +67,8 @@ class Barrier:
     """One scope's barrier. `arrivals` gathers what stands at executors in the next superstep."""
 
     __slots__ = (
-        "arrivals", "chains", "change", "done", "draft", "graph", "path", "plan", "responses", "resting", "scope",
-        "superstep",
+        "arrivals", "asked", "chains", "change", "done", "draft", "graph", "path", "plan", "responses", "resting",
+        "scope", "superstep",
     )  # fmt: skip
 
     def __init__(self, change: Change, path: str, plan: Plan) -> None:
@@ -81,6 +82,7 @@ class Barrier:
         chains = plan.chains
         self.chains: list[ChainKey] = list(chains) if len(chains) < 2 else self._in_order()
         self.arrivals: list[Arrival] = []
+        self.asked: list[RequestRecord] = []
         self.responses: list[Response] = []
         self.done: dict[str, list[tuple[Delivery, DoneRecord]]] = {}
         self.resting: dict[str, list[tuple[int, str]]] = {}
@@ -116,6 +118,8 @@ class Barrier:
                 self._take_invocation(delivery, done)
             if executor in self.resting:
                 self._take_scopes(executor)
+        if self.asked:
+            open_requests(self.draft, self.path, self.asked, self.change.graph.requests_apart)
         self.change.events.append(SuperstepCompleted(path=self.path, superstep=self.superstep))
         if self.draft.totals["join"]:
             fire_joins(self.change, self.path, self.graph, self.arrivals)
@@ -258,7 +262,7 @@ class Barrier:
             self.superstep,
             intercepted,
         )
-        self.draft.put(self.path, "request", name, record)
+        self.asked.append(record)
         if intercepted:
             inner = request_name(self.path, delivery.executor, delivery.activation, ask.count)
             self._put_out(setting_out(delivery, ask, inner))

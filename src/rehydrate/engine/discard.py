@@ -12,6 +12,7 @@ from rehydrate.model.events import WorkDiscarded
 from rehydrate.model.records import StepRecord, Trail
 
 from .change import Change
+from .requests import get_request, has_requests, standing_requests
 from .run import Draft, is_live
 from .scopes import trails_of
 from .sharing import forget_inputs
@@ -28,7 +29,7 @@ def discard(change: Change, answered: frozenset[str], trails: dict[str, list[Tra
     """
     draft = change.draft
     scopes = all_scopes(change)
-    kept = {path for path in scopes if draft.count(path, "request")} | answered
+    kept = {path for path in scopes if has_requests(draft, path)} | answered
     kept |= {above for path in kept for above in ancestors(path)} | {""}
     for path in scopes:
         if path and slot(path)[0] in kept and not draft.scope(path).trail:  # a shared scope never ends
@@ -39,7 +40,7 @@ def discard(change: Change, answered: frozenset[str], trails: dict[str, list[Tra
         for kind in ("done", "unrouted", "failure", "attempt", "inbox", "outbox", "limit"):
             draft.clear(path, kind)
         for name, _ in draft.items(path, "alias"):  # of invocations; open requests keep theirs
-            if draft.get(path, "request", name) is None:
+            if get_request(draft, path, name) is None:
                 draft.remove(path, "alias", name)
         parent, segment = slot(path)
         draft.remove(parent, "step", segment)
@@ -82,7 +83,7 @@ def _drop_held(change: Change, path: str, answered: list[Trail]) -> list[str]:
     scope."""
     draft = change.draft
     alive = list(answered)
-    alive += [record.trail for _, record in draft.items(path, "request")]
+    alive += [trail for _, trail in standing_requests(draft, path)]
     for segment, record in draft.items(path, "scope"):
         if is_live(draft, join_slot(path, segment)):
             alive += trails_of(draft, join_slot(path, segment), record)

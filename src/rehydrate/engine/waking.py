@@ -9,12 +9,13 @@ from collections.abc import Iterable
 from typing import TypeAlias
 
 from rehydrate.ids import ancestors, depth_of, order_key
-from rehydrate.model.records import InboxRecord, ReceiptRecord, RequestRecord
+from rehydrate.model.records import InboxRecord, ReceiptRecord
 
 from .change import Change
 from .inputs import Answer
 from .joins import end_deadlock
 from .receipts import leave_receipt
+from .requests import close_request
 from .run import Draft
 from .steps import Arrival, open_step
 from .timing import resume_timer
@@ -31,8 +32,7 @@ def in_order(answers: Iterable[Answer]) -> list[Answer]:
 def take_answer(change: Change, answer: Answer) -> Arrival:
     """Close a request: it leaves a receipt, and its answer is in flight."""
     draft = change.draft
-    request: RequestRecord = draft.get(answer.path, "request", answer.name)
-    draft.remove(answer.path, "request", answer.name)
+    request = close_request(draft, answer.path, answer.name)
     leave_receipt(change, answer.path, answer.name, ReceiptRecord("answered", draft.turn().number))
     return Arrival(request.executor, answer.value, request.trail, "answer", answer.name, request.handler, request.data)
 

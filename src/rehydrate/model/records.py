@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from .effects import Effect, Failure, Route
+from .request_packs import ClosedRecord, RequestsRecord
 from .sealed import Items, Payload, Sealed
 from .signatures import SignatureRecord
 
@@ -293,8 +294,8 @@ class AliasRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid
 Record: TypeAlias = (
     RunRecord | SignatureRecord | TurnRecord | OutputRecord | ReceiptRecord | ReceiptsRecord | ScopeRecord
     | InputRecord | StepRecord | LimitRecord | RestRecord | TimerRecord | CounterRecord | DoneRecord | FailureRecord
-    | AttemptRecord | RequestRecord | JoinRecord | MapRecord | GatherRecord | OutboxRecord | InboxRecord
-    | InstanceRecord | StateRecord | PartRecord | AliasRecord
+    | AttemptRecord | RequestRecord | RequestsRecord | ClosedRecord | JoinRecord | MapRecord | GatherRecord
+    | OutboxRecord | InboxRecord | InstanceRecord | StateRecord | PartRecord | AliasRecord
 )  # fmt: skip
 
 #: The class of each kind; what is stored under a kind decodes to exactly this.
@@ -317,6 +318,8 @@ RECORD_TYPES: dict[str, type[Record]] = {
     "failure": FailureRecord,
     "attempt": AttemptRecord,
     "request": RequestRecord,
+    "requests": RequestsRecord,
+    "closed": ClosedRecord,
     "join": JoinRecord,
     "map": MapRecord,
     "gather": GatherRecord,
