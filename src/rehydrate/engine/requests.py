@@ -29,7 +29,7 @@ _LONGEST: Final = 400
 
 _encode: Final = msgspec.msgpack.Encoder().encode
 _decode: Final = msgspec.msgpack.Decoder(tuple[RequestRecord, ...]).decode
-_key: Final = lru_cache(maxsize=4096)(order_key)
+_key: Final = lru_cache(maxsize=1024)(order_key)
 
 
 class OpenedPack(NamedTuple):
@@ -72,7 +72,7 @@ def requests_in(records: Run | Draft, path: str) -> list[tuple[str, RequestRecor
     packs = records.items(path, "requests")
     for label, pack in packs:
         found += requests_of(records, path, label, pack)
-    return sorted(found, key=lambda item: _key(item[0]))
+    return sorted(found, key=lambda item: _order(item[1]))
 
 
 def requests_of(records: Run | Draft, path: str, label: str, pack: RequestsRecord) -> list[tuple[str, RequestRecord]]:
@@ -162,18 +162,24 @@ def opened_pack(records: Run | Draft, path: str, label: str, pack: RequestsRecor
     known = run.packs.get((path, label))
     if known is not None and known[0] is pack and isinstance(known[1], OpenedPack):
         return known[1]
-    what = f"the open requests {pack.low!r:.80} to {pack.high!r:.80} of {path or 'the root'!r}"
+    requests = requests_held(pack)
+    opened = OpenedPack(requests, {name_of(request): index for index, request in enumerate(requests)})
+    run.packs[path, label] = pack, opened
+    return opened
+
+
+def requests_held(pack: RequestsRecord) -> tuple[RequestRecord, ...]:
+    """Return what was packed, in its order. Raises `CheckpointCorruptError`."""
+    what = f"the open requests {pack.low!r:.80} to {pack.high!r:.80}"
     try:
         requests = _decode(pack.body)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise CheckpointCorruptError(what, str(error)) from None
-    opened = OpenedPack(requests, {name_of(request): index for index, request in enumerate(requests)})
-    if list(opened.places)[:: max(1, pack.count - 1)] != [pack.low, pack.high][: pack.count]:
-        raise CheckpointCorruptError(what, "their names are others than their record says")
-    if len(opened.places) != pack.count or _groups(requests) != pack.groups:
+    names = [name_of(request) for request in requests]
+    right = len(set(names)) == pack.count > 0 and (names[0], names[-1]) == (pack.low, pack.high)
+    if not right or _groups(requests) != pack.groups:
         raise CheckpointCorruptError(what, "they are others than their record says")
-    run.packs[path, label] = pack, opened
-    return opened
+    return requests
 
 
 def unpack_requests(run: Run) -> None:
@@ -210,15 +216,20 @@ def pack_requests(run: Run, apart: int) -> None:
 
 def _pack(draft: Draft, path: str, apart: int) -> None:
     singles: list[tuple[str, RequestRecord]] = draft.items(path, "request")
-    small = [record for _, record in singles if len(record.data.data) <= SMALL]
+    small = [record for name, record in singles if len(record.data.data) <= SMALL and name == name_of(record)]
     if len(small) < apart:
         return
-    small.sort(key=lambda record: _key(name_of(record)))
+    small.sort(key=_order)
     for record in small:
         draft.remove(path, "request", name_of(record))
     draft.totals["request"] += len(small)
     for some in _chunks(small):
         draft.put(path, "requests", name_of(some[0]), _packed(draft, path, some))
+
+
+def _order(request: RequestRecord) -> tuple[object, int, int]:
+    """Return a key that orders requests of a scope as `order_key` orders their names."""
+    return _key(f"{request.executor}#"), request.activation, request.count
 
 
 def _chunks(requests: list[RequestRecord]) -> Iterator[list[RequestRecord]]:

@@ -72,7 +72,7 @@ class Run:
                 table = tables[place] = {}
             before = len(table)
             if kind in PACKED:
-                self._weigh(place[0], table, changed)
+                self._weigh(place, table, changed)
             for name, record in changed.items():
                 if record is not None:
                     table[name] = record
@@ -85,11 +85,12 @@ class Run:
             if kind in COUNTED:
                 self.totals[kind] += len(table) - before
 
-    def _weigh(self, path: str, table: Mapping[str, Record], changed: Mapping[str, Record | None]) -> None:
+    def _weigh(self, place: Place, table: Mapping[str, Record], changed: Mapping[str, Record | None]) -> None:
         """Count the requests that packs gain and lose."""
         for name, record in changed.items():
             self.totals["request"] += weight(record) - weight(table.get(name))
-            self.packs.pop((path, name), None)
+            if place[1] == "requests":
+                self.packs.pop((place[0], name), None)
 
     def records(self) -> Iterator[tuple[Key, Record]]:
         """Yield every live record with its key."""
