@@ -64,7 +64,7 @@ def _asked(executor: str, activation: int, count: int, size: int = 1) -> Request
 
 def _ask(run: Run, asked: list[RequestRecord], apart: int = 32) -> None:
     draft = Draft(run)
-    open_requests(draft, _SCOPE, asked, apart)
+    open_requests(draft, _SCOPE, list(asked), apart)
     _apply(run, draft)
 
 

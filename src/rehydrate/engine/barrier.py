@@ -118,8 +118,7 @@ class Barrier:
                 self._take_invocation(delivery, done)
             if executor in self.resting:
                 self._take_scopes(executor)
-        if self.asked:
-            open_requests(self.draft, self.path, self.asked, self.change.graph.requests_apart)
+        open_requests(self.draft, self.path, self.asked, self.change.graph.requests_apart)
         self.change.events.append(SuperstepCompleted(path=self.path, superstep=self.superstep))
         if self.draft.totals["join"]:
             fire_joins(self.change, self.path, self.graph, self.arrivals)
@@ -252,16 +251,9 @@ class Barrier:
         name = f"{delivery.executor}#{delivery.activation}?{ask.count}"
         intercepted = is_intercepted(self.change, self.path)
         record = RequestRecord(
-            delivery.executor,
-            delivery.activation,
-            ask.count,
-            ask.data,
-            ask.response_type,
-            ask.handler,
-            delivery.trail,
-            self.superstep,
-            intercepted,
-        )
+            delivery.executor, delivery.activation, ask.count, ask.data, ask.response_type, ask.handler,
+            delivery.trail, self.superstep, intercepted,
+        )  # fmt: skip
         self.asked.append(record)
         if intercepted:
             inner = request_name(self.path, delivery.executor, delivery.activation, ask.count)

@@ -112,10 +112,13 @@ def standing_requests(records: Run | Draft, path: str) -> Iterator[tuple[str, Tr
             closed >>= group.count
 
 
-def open_requests(draft: Draft, path: str, asked: Iterable[RequestRecord], apart: int) -> None:
-    """Put requests that a scope has asked; where `apart` small ones would have records of their own, they share."""
+def open_requests(draft: Draft, path: str, asked: list[RequestRecord], apart: int) -> None:
+    """Take requests that a scope has asked; where `apart` small ones would have records of their own, they share."""
+    if not asked:
+        return
     for request in asked:
         draft.put(path, "request", name_of(request), request)
+    asked.clear()
     if draft.count(path, "request") >= apart:
         _pack(draft, path, apart)
 
