@@ -145,6 +145,7 @@ def test_packed_requests_are_the_same_as_single_ones(moves: list, apart: int) ->
             pack_requests(run, apart)
         run = _reloaded(run)
         _same(run, expected)
+        assert {name: get_request(run, _SCOPE, name) for name in asked} == {name: expected.get(name) for name in asked}
 
 
 def test_few_requests_have_records_of_their_own_and_many_share() -> None:

@@ -96,20 +96,20 @@ def request_at(
     return name_of(request), request
 
 
-def standing_requests(records: Run | Draft, path: str) -> Iterator[tuple[str, Trail]]:
-    """Give the executor and the trail of what is open in a scope, of requests that are alike once a pack."""
-    for _, record in records.items(path, "request"):
-        yield record.executor, record.trail
+def standing_requests(records: Run | Draft, path: str) -> list[tuple[str, Trail]]:
+    """Return the executor and the trail of what is open in a scope; requests that are alike may count once."""
+    found = [(record.executor, record.trail) for _, record in records.items(path, "request")]
     for label, pack in records.items(path, "requests"):
         closed = _closed(records, path, label)
         if not closed:
-            yield from ((group.executor, group.trail) for group in pack.groups)
+            found += [(group.executor, group.trail) for group in pack.groups]
             continue
         for group in pack.groups:
             all_of_it = (1 << group.count) - 1
             if closed & all_of_it != all_of_it:
-                yield group.executor, group.trail
+                found.append((group.executor, group.trail))
             closed >>= group.count
+    return found
 
 
 def open_requests(draft: Draft, path: str, asked: list[RequestRecord], apart: int) -> None:
