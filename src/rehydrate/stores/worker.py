@@ -87,17 +87,18 @@ class Worker(Generic[_P]):
         self._thread: threading.Thread | None = None
         self._stopped = False
 
-    async def call(
+    def call(
         self, work: Callable[[_P], object], *, writes: bool = False, size: int = 0, alone: bool = False
-    ) -> object:
-        """Do `work` on the thread; a cancelled await leaves it to be done."""
-        call = Call[_P](work, writes=writes, size=size, alone=alone)
+    ) -> asyncio.Future[object]:
+        """Do `work` on the thread; one that is not waited for any more is still done."""
+        # Without its parameter, for which `typing` would take longer than all of the rest.
+        call: Call[_P] = Call(work, writes=writes, size=size, alone=alone)
         self._submit(call)
-        return await call.future
+        return call.future
 
     async def close(self) -> None:
         """Count one store object less and wait until what was queued before is done."""
-        call = Call[_P](_nothing, writes=False, size=0)
+        call: Call[_P] = Call(_nothing, writes=False, size=0)
         self._submit(_Release(call))
         await call.future
 
