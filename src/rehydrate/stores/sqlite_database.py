@@ -17,7 +17,7 @@ from typing import TypeVar
 from rehydrate.errors import RehydrateError, StoreBrokenError, StoreUnavailableError
 
 from .file_lock import FileLock
-from .migrations import known_migrations, migrate, missing_migrations
+from .migrations import CURRENT, applied_migrations, known_migrations, migrate, missing_migrations
 from .owner_locks import OwnerLocks
 from .sqlite_driver import Connection, Cursor, Driver, Value, connect
 from .sqlite_place import check_place, check_tables, identity, pin
@@ -218,11 +218,8 @@ class Database:
                     "Put the file on a local disk; WAL does not work on network file systems.",
                 )
             connection.execute("PRAGMA synchronous = FULL")
-            known = known_migrations()
-            if missing_migrations(connection, self.store, known):
-                connection.execute("BEGIN IMMEDIATE")
-                migrate(connection, self.store, known)
-                connection.execute("COMMIT")
+            if applied_migrations(connection) != CURRENT:
+                self._migrate(connection)
             if self._identity is None:
                 self._pin = pin(self.path, self.store)
                 self._identity = identity(self.path)
@@ -230,6 +227,13 @@ class Database:
             self.owners.sweep()
             undo.pop_all()
         return connection
+
+    def _migrate(self, connection: Connection) -> None:
+        known = known_migrations()
+        if missing_migrations(connection, self.store, known):
+            connection.execute("BEGIN IMMEDIATE")
+            migrate(connection, self.store, known)
+            connection.execute("COMMIT")
 
     def _check_identity(self) -> None:
         # Writes into a file that nobody can open any more would be acknowledged and lost.
