@@ -43,6 +43,7 @@ class Database:
         self._identity: tuple[int, int] | None = None
         self._pin: int | None = None
         self._next_record: int | None = None
+        self._connections = 0
         self._broken: StoreBrokenError | None = None
 
     def execute(self, statement: str, values: Sequence[Value] = ()) -> Cursor:
@@ -119,6 +120,15 @@ class Database:
             row = self.execute("SELECT last FROM rehydrate_checkpoint ORDER BY no DESC LIMIT 1").fetchone()
             free = self._next_record = (row[0] if row else 0) + 1
         return free
+
+    @property
+    def version(self) -> object:
+        """Return what is another once another connection has written. Its numbers are the connection's own."""
+        try:
+            return self._current().execute("PRAGMA data_version").fetchone()[0], self._connections
+        except (sqlite3.Error, RehydrateError):
+            # Equal to nothing: whoever looks at what is there now is told why that cannot be done.
+            return object()
 
     def use_records(self, end: int) -> None:
         """Take the record numbers below `end`."""
@@ -225,6 +235,7 @@ class Database:
                 self._identity = identity(self.path)
             self._check_identity()
             self.owners.sweep()
+            self._connections += 1
             undo.pop_all()
         return connection
 
