@@ -22,13 +22,19 @@ OwnDelta: TypeAlias = dict[Place, dict[str, Record | None]]
 #: would be one more call for each of the reads that every superstep consists of.
 AnyRecord: TypeAlias = Any
 _EMPTY: Final[Mapping[str, Record]] = MappingProxyType({})
-#: Places that changes are made in: the collector has fewer objects to look at where all changes share them.
+#: Places of changes. One lives as long as its change, so that the collector has fewer to look at where all share them.
 _PLACES: Final[dict[Place, Place]] = {}
 _REMEMBERED: Final = 8192
 #: Kinds of which a run keeps the total over all scopes.
 COUNTED: Final = frozenset(
     {"failure", "limit", "request", "attempt", "unrouted", "join", "map", "inbox", "timer", "alias"}
 )
+
+
+def _kept(place: Place) -> Place:
+    if len(_PLACES) >= _REMEMBERED:
+        _PLACES.clear()
+    return _PLACES.setdefault(place, place)
 
 
 class Run:
@@ -119,7 +125,9 @@ class Draft:
         place = (path, kind)
         over = self._over.get(place)
         if over is None:
-            over = self._begin(place)
+            place = _PLACES.get(place) or _kept(place)
+            over = self._over[place] = {}
+            self._grown[place] = 0
         table = self._tables.get(place)
         if over[name] is None if name in over else table is None or name not in table:
             self._grown[place] += 1
@@ -139,7 +147,9 @@ class Draft:
         elif not saved:
             return
         if over is None:
-            over = self._begin(place)
+            place = _PLACES.get(place) or _kept(place)
+            over = self._over[place] = {}
+            self._grown[place] = 0
         self._grown[place] -= 1
         if kind in COUNTED:
             self.totals[kind] -= 1
@@ -147,16 +157,6 @@ class Draft:
             over[name] = None
         else:
             del over[name]
-
-    def _begin(self, place: Place) -> dict[str, Record | None]:
-        """Begin to change a table. A place lives as long as its change, so all changes have the same one."""
-        if len(_PLACES) < _REMEMBERED:
-            place = _PLACES.setdefault(place, place)
-        else:
-            place = _PLACES.get(place, place)
-        over = self._over[place] = {}
-        self._grown[place] = 0
-        return over
 
     def has(self, path: str, kind: str) -> bool:
         """Tell whether a scope may have records of a kind; `False` is certain, and cheap."""

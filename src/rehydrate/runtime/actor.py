@@ -155,8 +155,9 @@ class Actor(LiveTurn):
             self._wake()
 
     def _wake(self) -> None:
-        if self._waker is not None and not self._waker.done():
-            self._waker.set_result(None)
+        waker, self._waker = self._waker, None
+        if waker is not None and not waker.done():
+            waker.set_result(None)
 
     async def _drive(self, claim: Claim) -> None:
         heartbeat: Heartbeat | None = None
