@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextvars import copy_context
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from rehydrate.errors import ClosedContextError, EffectError
 from rehydrate.graph.step import CALLER
@@ -48,7 +48,7 @@ class Waiting:
         #: Where called scopes are that are waited for, by call.
         self.called: dict[str, str] = {}
         #: Tasks that wait for calls; one that only waits for what another has called is no branch.
-        self._tasks: set[asyncio.Task[Any] | None] = set()
+        self._tasks: set[asyncio.Task[object] | None] = set()
         self._version = 0
         self._settling: asyncio.Handle | None = None
         self.closed = False
