@@ -5,7 +5,6 @@ See `FunctionalContext`. State, progress and outputs are those of an invocation'
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import random
 import uuid
@@ -23,6 +22,7 @@ from rehydrate.model.sealed import Sealed
 from .calls import Calls
 from .context import InvocationContext
 from .invocation import declared_effects
+from .step_run import refuse_in_step
 
 if TYPE_CHECKING:
     from .functional_pass import Pass
@@ -43,14 +43,17 @@ class RunningState:
 
     def set(self, key: str, value: object) -> None:
         """Replace a value as a whole."""
+        self._context.refuse_in_step()
         self._context.inner.set_state(key, value)
 
     def update(self, key: str, value: object) -> None:
         """Contribute to a value through its reducer."""
+        self._context.refuse_in_step()
         self._context.inner.update_state(key, value)
 
     def delete(self, key: str) -> None:
         """Remove a value."""
+        self._context.refuse_in_step()
         self._context.inner.delete_state(key)
 
 
@@ -83,6 +86,10 @@ class RunningContext:
         """Note that a state key was read: while the pass waits, it is to stay what it was."""
         if key not in self._recorded:
             self.keys_read.add(key)
+
+    def refuse_in_step(self) -> None:
+        """Raise `EffectError` in the code of a step: its writes would be lost where it is only remembered."""
+        refuse_in_step(self._pass.where)
 
     @property
     def run_id(self) -> str:
@@ -145,7 +152,7 @@ class RunningContext:
                     current.where, problem, "Continue with a message of the type that it is annotated with."
                 )
             current.finish((*self.inner.effects, Again(sealed)))
-        await asyncio.get_running_loop().create_future()
+        await current.never()
 
     def emit(self, data: object) -> None:
         """Stream progress, unless the function only comes by again."""

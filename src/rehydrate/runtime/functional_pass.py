@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextvars import copy_context
-from typing import Final, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 from rehydrate.engine.change import Change
 from rehydrate.engine.commands import StartInvocation, TellPass
@@ -29,9 +29,11 @@ from .branches import BRANCH, Branch
 from .context import Surroundings
 from .functional_context import RunningContext
 from .invocation import open_payload
+from .late_calls import LateCalls
 from .owner import hold
 from .pausing import pause_effects
 from .state_view import ChainWrites
+from .step_run import refuse_in_step
 
 Value = TypeVar("Value")
 #: Turns of the event loop that must pass without a call before a pass is left; more where tasks of the function's own
@@ -106,6 +108,7 @@ class Pass:
         self._saves: dict[str, asyncio.Future[None]] = {}
         self._backs: dict[str, asyncio.Future[None]] = {}
         self._outcome: asyncio.Future[tuple[Effect, ...] | None] = asyncio.get_running_loop().create_future()
+        self._late = LateCalls()
         self.context = RunningContext(self)
 
     @property
@@ -219,6 +222,10 @@ class Pass:
         if self.held and not self.executing:
             self.finish(None)
 
+    async def never(self) -> Any:
+        """Never return: for whoever still calls once the pass is over."""
+        await self._late.wait(cancelled=bool(self.closed))
+
     def refuse_if_closed(self, call: str) -> None:
         """Raise `ClosedContextError` where the pass is over."""
         if self.closed:
@@ -227,6 +234,7 @@ class Pass:
 
     def branch(self, first: str) -> Branch:
         """Return the branch that the code runs in; `first` is what a new one is named by."""
+        refuse_in_step(self.where)
         branch = BRANCH.get()
         task = asyncio.current_task()
         if branch is None or branch not in self._branches:
@@ -324,6 +332,8 @@ class Pass:
 
     async def wait(self, future: Awaitable[Value]) -> Value:
         """Wait for something that no code of the function can bring about."""
+        if self.closed:
+            await self.never()
         task = asyncio.current_task()
         branch = BRANCH.get() or self._main  # whose code waits, whichever branch has made the call
         branch.count(task, 1)
@@ -361,7 +371,8 @@ class Pass:
             asyncio.get_running_loop().call_soon(self._settle, version, turns - 1)
         else:
             self._settling = False
-            self._pause()
+            if self._waits():  # a step may have begun meanwhile
+                self._pause()
 
     def _waits(self) -> bool:
         """Tell whether all of the pass waits, and for something that only the outside can bring about."""

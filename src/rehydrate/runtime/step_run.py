@@ -51,6 +51,14 @@ def current_step() -> StepRun:
     return found
 
 
+def refuse_in_step(where: str) -> None:
+    """Raise `EffectError` where the code of a step runs: it is not run again, so nothing that it called would be."""
+    found = _RUNNING.get()
+    if found is not None:
+        problem = f"step {found.name!r} uses the context for what is remembered by its place in the function"
+        raise EffectError(where, problem, "Do that in the function, before or after the step.")
+
+
 async def run_step(current: Pass, step: Step[..., Any], sealed: Sealed, call: Call, record: CallRecord) -> Any:
     """Run a step until it has a result or has failed for good, and return a fresh copy of what it returned.
 
@@ -62,8 +70,8 @@ async def run_step(current: Pass, step: Step[..., Any], sealed: Sealed, call: Ca
             await asyncio.shield(value)
         while True:
             await _until_due(current, record)
-            if current.held:
-                await asyncio.get_running_loop().create_future()
+            if current.held or current.closed:
+                await current.never()
             outcome = await _attempt(current, step, sealed, call, record)
             if isinstance(outcome, Sealed):
                 return current.around.codec.open(outcome)
