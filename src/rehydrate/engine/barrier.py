@@ -27,11 +27,7 @@ from rehydrate.model.effects import (
     SetState,
     UpdateState,
 )
-from rehydrate.model.events import (
-    MessageDropped,
-    ScopeEnded,
-    SuperstepCompleted,
-)
+from rehydrate.model.events import MessageDropped, ScopeEnded, SuperstepCompleted
 from rehydrate.model.records import (
     Delivery,
     DoneRecord,

@@ -6,7 +6,6 @@ Reads records only; the same functions serve the engine, the runtime and a store
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from math import inf
 from typing import NamedTuple
 
 from rehydrate.graph.definition import Definition
@@ -103,12 +102,12 @@ def unfinished_scopes(run: Run) -> list[str]:
     return [path for path in scopes(run) if run.get(*step_key(path)) is not None]
 
 
-def next_due(run: Run) -> float:
-    """Return when the first timer of a waiting function is up, in seconds since the epoch; infinity for none."""
+def next_due(run: Run) -> float | None:
+    """Return when the first timer of a waiting function is up, in seconds since the epoch; `None` for none."""
     if not run.totals["pass"]:
-        return inf
+        return None
     dues = (record.due for path in scopes(run) for record in run.table(path, "pass").values())
-    return min((due for due in dues if due is not None), default=inf)
+    return min((due for due in dues if due is not None), default=None)
 
 
 def next_executors(run: Run) -> list[str]:

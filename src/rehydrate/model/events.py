@@ -118,6 +118,19 @@ class AttemptFailed(EventBase, frozen=True, kw_only=True, gc=False):
     step: str = ""
 
 
+class StepStarted(EventBase, frozen=True, kw_only=True, gc=False):
+    """An attempt at a step of a functional workflow begins (live)."""
+
+    step: str
+    attempt: int
+
+
+class StepFinished(EventBase, frozen=True, kw_only=True, gc=False):
+    """A step of a functional workflow has its result, and that is saved (live)."""
+
+    step: str
+
+
 class Emitted(EventBase, frozen=True, kw_only=True, gc=False):
     """Progress that a handler told with `ctx.emit` (live)."""
 
@@ -136,6 +149,6 @@ CommittedEvent: TypeAlias = (
     | RequestsKept | RequestsCancelled | WorkDiscarded | MessageDropped | InvocationFailed | StatusChanged
 )  # fmt: skip
 #: Told at once, and never kept.
-LiveEvent: TypeAlias = InvocationStarted | AttemptFailed | Emitted | EventsDropped
+LiveEvent: TypeAlias = InvocationStarted | AttemptFailed | StepStarted | StepFinished | Emitted | EventsDropped
 
 Event: TypeAlias = CommittedEvent | LiveEvent

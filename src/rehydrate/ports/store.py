@@ -38,12 +38,16 @@ class OpenRequest(msgspec.Struct, frozen=True, gc=False):
 
 
 class Inspection(msgspec.Struct, frozen=True, gc=False):
-    """A checkpoint, readable without the workflow. `next_executors` are paths with the executors that would run."""
+    """A checkpoint, readable without the workflow. `next_executors` are paths with the executors that would run.
+
+    `next_due` is when the first timer is up that a function waits for, in seconds since the epoch.
+    """
 
     header: Header
     requests: tuple[OpenRequest, ...]
     next_executors: tuple[str, ...]
     outputs: tuple[Plain, ...]
+    next_due: float | None = None
 
 
 @runtime_checkable

@@ -13,7 +13,7 @@ from typing import Final, cast
 
 import msgspec
 
-from rehydrate.engine.commands import StartInvocation, TellPass
+from rehydrate.engine.commands import StartInvocation
 from rehydrate.engine.inputs import Input, InvocationBroken, InvocationFinished
 from rehydrate.engine.plan import ChainKey, chain_key, invocation_name, step_key
 from rehydrate.errors import InvocationTimeoutError
@@ -31,6 +31,7 @@ from .events import started
 from .functional_pass import Pass
 from .invocation import Invocation, make_instance
 from .owner import hold
+from .passes import Passes
 from .state_view import ChainWrites
 from .threads import some_are_out, waits_for_thread
 
@@ -87,8 +88,8 @@ class Crew:
         #: By scope: the number of its superstep, and the chains of that.
         self._chains: dict[str, tuple[int, dict[ChainKey, _Chain]]] = {}
         self._instances: dict[str, dict[str, Executor]] = {}
-        #: Passes that run, by scope and number.
-        self._passes: dict[tuple[str, int], Pass] = {}
+        #: Passes of functions that run.
+        self.passes = Passes()
         self._stopped = False
         self._at_rest: Callable[[], None] | None = None
         #: Scopes that are stopped, with all below them.
@@ -235,7 +236,7 @@ class Crew:
         """Run a pass of a function to its next wait or its end; `None` where it was held."""
         current = Pass(self.around, start, body, chain.writes, self._hear, self._clock, self._slots)
         self._tasks[task] = current
-        self._passes[start.path, current.number] = current
+        self.passes.add(current)
         if self.around.streaming:
             self.around.emit(started(start.path, body.id, start.superstep, start.delivery.activation))
         try:
@@ -250,7 +251,7 @@ class Crew:
                 broken = msgspec.structs.replace(broken, calls=current.to_repeat(error))
             return broken, cause
         finally:
-            self._passes.pop((start.path, current.number), None)
+            self.passes.remove(current)
         if finished is None or task not in self._tasks:
             return None
         if not start.alone:
@@ -260,17 +261,6 @@ class Crew:
     def _hear(self, item: Input, cause: BaseException | None) -> None:
         """Take in what a running pass tells."""
         self._tell(item, cause)
-
-    def tell_pass(self, order: TellPass) -> None:
-        """Let a pass know of a call of it."""
-        current = self._passes.get((order.path, order.pass_number))
-        if current is not None:
-            current.told(order)
-
-    def look_again(self) -> None:
-        """Let all passes look whether what they wait for can go on."""
-        for current in list(self._passes.values()):
-            current.changed()
 
     def _was_held(self, task: asyncio.Task[None], error: BaseException) -> bool:
         """Tell whether an attempt was called off before its handler had begun."""

@@ -22,7 +22,6 @@ from rehydrate.model.sealed import Sealed
 from .calls import Calls
 from .context import InvocationContext
 from .invocation import declared_effects
-from .step_run import refuse_in_step
 
 if TYPE_CHECKING:
     from .functional_pass import Pass
@@ -38,22 +37,23 @@ class RunningState:
 
     def get(self, key: str, default: object = None, *, start: int | None = None) -> Any:
         """Return a fresh copy of a value, or `default`."""
+        self._context.check()
         self._context.note_read(key)
         return self._context.inner.get_state(key, default, start=start)
 
     def set(self, key: str, value: object) -> None:
         """Replace a value as a whole."""
-        self._context.refuse_in_step()
+        self._context.check()
         self._context.inner.set_state(key, value)
 
     def update(self, key: str, value: object) -> None:
         """Contribute to a value through its reducer."""
-        self._context.refuse_in_step()
+        self._context.check()
         self._context.inner.update_state(key, value)
 
     def delete(self, key: str) -> None:
         """Remove a value."""
-        self._context.refuse_in_step()
+        self._context.check()
         self._context.inner.delete_state(key)
 
 
@@ -82,14 +82,15 @@ class RunningContext:
             if name.startswith(prefix)
         }
 
+    def check(self) -> None:
+        """Raise where the pass is over, or a step uses the context."""
+        self._pass.refuse_if_closed("state")
+        self._pass.waiting.check()
+
     def note_read(self, key: str) -> None:
         """Note that a state key was read: while the pass waits, it is to stay what it was."""
         if key not in self._recorded:
             self.keys_read.add(key)
-
-    def refuse_in_step(self) -> None:
-        """Raise `EffectError` in the code of a step: its writes would be lost where it is only remembered."""
-        refuse_in_step(self._pass.where)
 
     @property
     def run_id(self) -> str:
@@ -152,7 +153,7 @@ class RunningContext:
                     current.where, problem, "Continue with a message of the type that it is annotated with."
                 )
             current.finish((*self.inner.effects, Again(sealed)))
-        await current.never()
+        await current.gone()
 
     def emit(self, data: object) -> None:
         """Stream progress, unless the function only comes by again."""
@@ -189,7 +190,7 @@ class RunningContext:
     def _hash(self, what: str) -> bytes:
         current = self._pass
         current.refuse_if_closed(what)
-        place = current.branch(what).next_seed()
+        place = current.waiting.branch(what).next_seed()
         return hashlib.sha256(f"{current.seed}\n{what}\n{place}".encode()).digest()
 
     def ended_with(self, value: object) -> tuple[Effect, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextvars import copy_context
-from typing import Any, Final, TypeVar, cast
+from typing import Any, cast
 
 from rehydrate.engine.change import Change
 from rehydrate.engine.commands import StartInvocation, TellPass
@@ -33,13 +33,7 @@ from .late_calls import LateCalls
 from .owner import hold
 from .pausing import pause_effects
 from .state_view import ChainWrites
-from .step_run import refuse_in_step
-
-Value = TypeVar("Value")
-#: Turns of the event loop that must pass without a call before a pass is left; more where tasks of the function's own
-#: making wait for each other, which is not seen.
-_TURNS: Final = 8
-_TURNS_OF_TASKS: Final = 64
+from .waiting import Waiting, in_branch
 
 
 class Call:
@@ -93,22 +87,16 @@ class Pass:
         self.questions: dict[str, Question] = {}
         #: When timers are up that are waited for.
         self.timers: dict[str, float] = {}
-        #: Where called scopes are that are waited for.
-        self.called: dict[str, str] = {}
         self.unsaved: set[asyncio.Future[None]] = set()
         #: Failures of steps that were raised, with the names of their calls.
         self.raised: list[tuple[BaseException, str]] = []
-        self.running = self.executing = self._outside = 0
         self.closed = ""
         self.held = False
-        self._version = 0
-        self._settling = False
-        self._main = Branch("", None)
-        self._branches: dict[Branch, None] = {}
+        self._late = LateCalls()
+        self.waiting = Waiting(self.where, self._is_busy, self._pause)
         self._saves: dict[str, asyncio.Future[None]] = {}
         self._backs: dict[str, asyncio.Future[None]] = {}
         self._outcome: asyncio.Future[tuple[Effect, ...] | None] = asyncio.get_running_loop().create_future()
-        self._late = LateCalls()
         self.context = RunningContext(self)
 
     @property
@@ -160,12 +148,11 @@ class Pass:
 
     def _begin(self) -> asyncio.Task[object]:
         CALLER.set(self.context.calls)
-        main = self._main
+        main = self.waiting.main
         BRANCH.set(main)
-        self._branches[main] = None
-        main.task = asyncio.get_running_loop().create_task(self._call())
-        main.task.add_done_callback(self._returned)
-        return main.task
+        task = asyncio.get_running_loop().create_task(in_branch(main, self._call()))
+        task.add_done_callback(self._returned)
+        return task
 
     async def _call(self) -> object:
         takes_context = self.body.handlers[0].takes_context
@@ -205,9 +192,7 @@ class Pass:
             return
         self.closed = why
         self.context.inner.close(why)
-        for branch in self._branches:
-            if branch.task is not None and not branch.task.done():
-                branch.task.cancel()
+        self.waiting.close()
 
     def leave(self, why: str) -> None:
         """Wait for it no more: whatever the function still does is not seen."""
@@ -219,11 +204,11 @@ class Pass:
         self._leave_if_held()
 
     def _leave_if_held(self) -> None:
-        if self.held and not self.executing:
+        if self.held and not self.waiting.executing:
             self.finish(None)
 
-    async def never(self) -> Any:
-        """Never return: for whoever still calls once the pass is over."""
+    async def gone(self) -> Any:
+        """Be cancelled: for whoever still calls once the pass is over. Who goes on calling for ever is not answered."""
         await self._late.wait(cancelled=bool(self.closed))
 
     def refuse_if_closed(self, call: str) -> None:
@@ -232,42 +217,9 @@ class Pass:
             problem = f"{call} was called after the pass {self.closed}"
             raise ClosedContextError(self.where, problem, "Await everything that uses the context before returning.")
 
-    def branch(self, first: str) -> Branch:
-        """Return the branch that the code runs in; `first` is what a new one is named by."""
-        refuse_in_step(self.where)
-        branch = BRANCH.get()
-        task = asyncio.current_task()
-        if branch is None or branch not in self._branches:
-            problem = "the context was used from a task or thread that is not one of this pass"
-            raise ClosedContextError(self.where, problem, "Use ctx where the function runs, or in tasks that it makes.")
-        if branch.task is task or task is None:
-            return branch
-        made = branch.of_task(task, first)
-        BRANCH.set(made)
-        self._branches[made] = None
-        task.add_done_callback(lambda _: self.end_branch(made))
-        return made
-
-    def add_branch(self, name: str, parent: Branch, awaitable: Awaitable[Value]) -> asyncio.Task[Value]:
-        """Begin a branch that has a number."""
-        branch = Branch(name, parent)
-        self._branches[branch] = None
-        context = copy_context()
-        context.run(BRANCH.set, branch)
-        branch.task = asyncio.get_running_loop().create_task(_awaited(awaitable), context=context)
-        branch.task.add_done_callback(lambda _: self.end_branch(branch))
-        return branch.task
-
-    def end_branch(self, branch: Branch) -> None:
-        """Note that a branch is over."""
-        branch.over = True
-        if not self.closed:
-            self._branches.pop(branch, None)
-        self.changed()
-
     def enter(self, kind: CallKind, name: str, digest: bytes) -> Call | None:
         """Return the call at this place; `None` where the function has changed, which ends the pass."""
-        branch = self.branch(f"{name or kind}-{digest[:4].hex()}")
+        branch = self.waiting.branch(f"{name or kind}-{digest[:4].hex()}")
         at = branch.next_name()
         record = self.known.get(at)
         self.left.discard(at)
@@ -276,7 +228,7 @@ class Pass:
             now = "called with other arguments" if same else shown(CallRecord(kind, name, digest))
             self.fault(NonDeterminismError(self.where, at, shown(record), now))
             return None
-        self._version += 1
+        self.waiting.moved()
         return Call(branch, at, record)
 
     def note(self, call: Call, record: CallRecord, *, waits: bool = True) -> asyncio.Future[None] | None:
@@ -317,71 +269,18 @@ class Pass:
         """Wait until a called workflow is over."""
         back = self._backs[call.name] = asyncio.get_running_loop().create_future()
         try:
-            await self.wait(back)
+            await self.waiting.wait(back)
         finally:
             self._backs.pop(call.name, None)
         return self.known[call.name]
 
-    async def answered(self) -> None:
-        """Wait for the outside; that it has come is seen when the function runs anew."""
-        self._outside += 1
-        try:
-            await self.wait(asyncio.get_running_loop().create_future())
-        finally:
-            self._outside -= 1
-
-    async def wait(self, future: Awaitable[Value]) -> Value:
-        """Wait for something that no code of the function can bring about."""
-        if self.closed:
-            await self.never()
-        task = asyncio.current_task()
-        branch = BRANCH.get() or self._main  # whose code waits, whichever branch has made the call
-        branch.count(task, 1)
-        self.changed()
-        try:
-            return await future
-        finally:
-            branch.count(task, -1)
-            self.changed()
-
     def changed(self) -> None:
-        """Look whether the pass can go on by itself: something has changed that says so."""
-        self._version += 1
+        """Look whether the pass is to be left, as something has changed that says so."""
         self._leave_if_held()
-        self.look()
+        self.waiting.changed()
 
-    def look(self) -> None:
-        """Let the pass be left, unless something happens meanwhile that keeps it."""
-        if self._settling or self.closed or self._outcome.done() or not self._waits():
-            return
-        self._settling = True
-        self._settle(self._version, self._turns())
-
-    def _turns(self) -> int:
-        known = all(branch.own or branch.over for branch in self._branches)
-        return _TURNS if known else _TURNS_OF_TASKS
-
-    def _settle(self, version: int, turns: int) -> None:
-        if self.closed or self._outcome.done():
-            return
-        if version != self._version:
-            self._settling = False
-            self.look()
-        elif turns:
-            asyncio.get_running_loop().call_soon(self._settle, version, turns - 1)
-        else:
-            self._settling = False
-            if self._waits():  # a step may have begun meanwhile
-                self._pause()
-
-    def _waits(self) -> bool:
-        """Tell whether all of the pass waits, and for something that only the outside can bring about."""
-        if self.running or not all(branch.is_waiting for branch in self._branches):
-            return False
-        if not self.called:
-            return self._outside > 0
-        change = Change(self.around.outlets.graph_at(""), self.around.run)
-        return not any(busy(change, path) for path in self.called.values())
+    def _is_busy(self, path: str) -> bool:
+        return busy(Change(self.around.outlets.graph_at(""), self.around.run), path)
 
     def _pause(self) -> None:
         try:
@@ -398,10 +297,6 @@ class Pass:
 def shown(record: CallRecord) -> str:
     """Return what a call is, for people."""
     return f"{record.kind} {record.name!r}" if record.name else record.kind
-
-
-async def _awaited(awaitable: Awaitable[Value]) -> Value:
-    return await awaitable
 
 
 def _behind(error: BaseException) -> Iterator[BaseException]:

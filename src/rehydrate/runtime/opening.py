@@ -120,7 +120,8 @@ class Opening:
         checkpoint = found.checkpoint
         check_resources(self.graph, self.call.resources)
         freed = checkpoint.migrated is not None and checkpoint.migrated.freed
-        is_due = reading.next_due(checkpoint.records) <= self.program.clock.time()
+        due = reading.next_due(checkpoint.records)
+        is_due = due is not None and due <= self.program.clock.time()
         if not freed and not is_due and not reading.unfinished_scopes(checkpoint.records):
             return Opened(checkpoint.run_id, checkpoint.records, checkpoint.header, found.head, None)
         same = found.same and self.row is not Row.CONTINUE

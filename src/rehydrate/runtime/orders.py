@@ -61,9 +61,9 @@ class Orders:
             case StartInvocation():
                 self._crew.begin(order)
             case TellPass():
-                self._crew.tell_pass(order)
+                self._crew.passes.tell(order)
             case LookAgain():
-                self._crew.look_again()
+                self._crew.passes.look_again()
             case RouteAgain():
                 self._route(order, tell)
             case MergeState():

@@ -74,6 +74,12 @@ class WorkflowRunResult:
         """The open requests by path and name."""
         return pending_requests(self.checkpoint.records, self._graph, self._codec)
 
+    @property
+    def next_due(self) -> float | None:
+        """When the first `ctx.sleep` is over that the run waits for, in seconds since the epoch: a call with this
+        checkpoint goes on from then on."""
+        return reading.next_due(self.checkpoint.records)
+
     @cached_property
     def events(self) -> tuple[Event, ...]:
         """The events of this call; empty where they were streamed."""

@@ -17,7 +17,7 @@ import msgspec
 from rehydrate.errors import EffectError, InvocationTimeoutError, NotStorableError, StepFailedError
 from rehydrate.graph.step import CALLER, Step
 from rehydrate.ids import outer_id
-from rehydrate.model.events import AttemptFailed
+from rehydrate.model.events import AttemptFailed, LiveEvent, StepFinished, StepStarted
 from rehydrate.model.passes import CallRecord
 from rehydrate.model.sealed import Sealed
 
@@ -51,33 +51,25 @@ def current_step() -> StepRun:
     return found
 
 
-def refuse_in_step(where: str) -> None:
-    """Raise `EffectError` where the code of a step runs: it is not run again, so nothing that it called would be."""
-    found = _RUNNING.get()
-    if found is not None:
-        problem = f"step {found.name!r} uses the context for what is remembered by its place in the function"
-        raise EffectError(where, problem, "Do that in the function, before or after the step.")
-
-
 async def run_step(current: Pass, step: Step[..., Any], sealed: Sealed, call: Call, record: CallRecord) -> Any:
     """Run a step until it has a result or has failed for good, and return a fresh copy of what it returned.
 
     Raises `StepFailedError`, and `NotStorableError` for a result that cannot be stored.
     """
-    current.running += 1
+    current.waiting.running += 1
     try:
         for value in list(current.unsaved):  # its arguments may come from them
             await asyncio.shield(value)
         while True:
             await _until_due(current, record)
             if current.held or current.closed:
-                await current.never()
+                await current.gone()
             outcome = await _attempt(current, step, sealed, call, record)
             if isinstance(outcome, Sealed):
                 return current.around.codec.open(outcome)
             record = outcome
     finally:
-        current.running -= 1
+        current.waiting.running -= 1
         current.changed()
 
 
@@ -99,7 +91,7 @@ async def _attempt(
     slots = current.slots
     if slots is not None:
         await slots.acquire()
-    current.executing += 1
+    current.waiting.executing += 1
     try:
         try:
             value = await _execute(current, step, sealed, call, record)
@@ -114,9 +106,18 @@ async def _attempt(
             where = f"the result of step {step.name!r}: {error.where}".removesuffix(": ")
             raise NotStorableError(error.type, where, error.why) from None
         await _save(current, call, msgspec.structs.replace(record, value=result, due=None))
+        _emit(current, StepFinished, step=step.name)
         return result
     finally:
-        current.executing -= 1
+        current.waiting.executing -= 1
+
+
+def _emit(current: Pass, kind: Callable[..., LiveEvent], **facts: object) -> None:
+    """Tell whoever listens."""
+    if current.around.streaming:
+        start = current.start
+        where = {"path": current.path, "executor_id": current.body.id, "superstep": start.superstep}
+        current.around.emit(kind(**where, activation=start.delivery.activation, live=True, **facts))
 
 
 async def _save(current: Pass, call: Call, record: CallRecord) -> None:
@@ -132,14 +133,7 @@ async def _after_failure(
     failed = record.failed + 1
     again = seconds_to_next(step.policy, failed, error)
     failure = failure_of(error, "handler")
-    if current.around.streaming:
-        current.around.emit(
-            AttemptFailed(
-                path=current.path, executor_id=current.body.id, superstep=current.start.superstep,
-                activation=current.start.delivery.activation, live=True, attempt=failed, failure=failure, again=again,
-                step=step.name,
-            )
-        )  # fmt: skip
+    _emit(current, AttemptFailed, step=step.name, attempt=failed, failure=failure, again=again)
     if again is not None:
         record = msgspec.structs.replace(record, failed=failed, due=current.clock.time() + again)
         await _save(current, call, record)
@@ -156,6 +150,7 @@ async def _execute(current: Pass, step: Step[..., Any], sealed: Sealed, call: Ca
     name = f"step {current.path}/{current.number}:{call.name}"
     key = outer_id(current.around.birth, name)
     timeout = step.policy.timeout if step.policy is not None else None
+    _emit(current, StepStarted, step=step.name, attempt=record.failed + 1)
     caller = CALLER.set(None)
     running = _RUNNING.set(StepRun(step.name, record.failed + 1, key))
     try:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from rehydrate.codecs import plain
 from rehydrate.codecs.records import decode_records
-from rehydrate.engine.reading import OpenedRequest, next_executors, open_requests, outputs
+from rehydrate.engine.reading import OpenedRequest, next_due, next_executors, open_requests, outputs
 from rehydrate.engine.run import Run
 from rehydrate.errors import CheckpointCorruptError
 from rehydrate.model.checkpoint import At, CheckpointRef, Latest, Stored
@@ -27,6 +27,7 @@ def inspection(stored: Stored) -> Inspection:
             header=header,
             requests=tuple(_shown(opened) for opened in open_requests(run)),
             next_executors=tuple(next_executors(run)),
+            next_due=next_due(run),
             outputs=tuple(plain(output.value.data) for output in outputs(run)),
         )
     except (ValueError, KeyError, RecursionError) as error:

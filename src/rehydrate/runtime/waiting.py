@@ -1,0 +1,173 @@
+"""What a pass waits for, by its branches, and when all of it waits for the outside.
+
+Waits for calls are seen, and so is a branch that runs. What else the function awaits is not: tasks of its own that wait
+for each other get some turns of the event loop, and something that takes time outside of a step gets a second, since it
+would be done again anyway. Nothing here leaves the pass.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextvars import copy_context
+from typing import Final, TypeVar
+
+from rehydrate.errors import ClosedContextError, EffectError
+from rehydrate.graph.step import CALLER
+
+from .branches import BRANCH, Branch
+
+Value = TypeVar("Value")
+#: Turns of the event loop without a call after which a pass waits: where each branch is seen to wait for a call, and
+#: where tasks wait for tasks that do.
+_TURNS: Final = 8
+_TURNS_OF_TASKS: Final = 64
+#: How long a branch that is seen to wait for nothing may take without a call, in seconds.
+_SECONDS: Final = 1.0
+
+
+class Waiting:
+    """The branches of one pass. `is_busy` tells whether a called scope can go on by itself; `rested` is called when all
+    of the pass waits for the outside."""
+
+    __slots__ = (
+        "_branches", "_is_busy", "_outside", "_rested", "_settling", "_version", "_where", "called", "closed",
+        "executing", "main", "running",
+    )  # fmt: skip
+
+    def __init__(self, where: str, is_busy: Callable[[str], bool], rested: Callable[[], None]) -> None:
+        self._where = where
+        self._is_busy = is_busy
+        self._rested = rested
+        self.main = Branch("", None)
+        self._branches: dict[Branch, None] = {self.main: None}
+        #: Steps that are not remembered yet, and those of them whose function runs.
+        self.running = self.executing = 0
+        #: Questions that are waited for.
+        self._outside = 0
+        #: Where called scopes are that are waited for, by call.
+        self.called: dict[str, str] = {}
+        self._version = 0
+        self._settling: asyncio.Handle | None = None
+        self.closed = False
+
+    def close(self) -> None:
+        """Look no more, and cancel what the branches still do."""
+        self.closed = True
+        if self._settling is not None:
+            self._settling.cancel()
+            self._settling = None
+        for branch in self._branches:
+            if branch.task is not None and not branch.task.done():
+                branch.task.cancel()
+
+    def check(self) -> Branch:
+        """Return the branch of the code that runs here, or of who made its task.
+
+        Raises `EffectError` inside of a step and `ClosedContextError` outside of the pass.
+        """
+        branch = BRANCH.get()
+        if CALLER.get() is None and branch is not None:
+            problem = "a step uses the context, and what it does with it would not be done when the step is remembered"
+            raise EffectError(self._where, problem, "Use ctx in the function of the workflow, around the step.")
+        if branch is None or branch not in self._branches:
+            problem = "the context was used from a task or thread that is not one of this pass"
+            raise ClosedContextError(
+                self._where, problem, "Use ctx where the function runs, or in tasks that it makes."
+            )
+        return branch
+
+    def branch(self, first: str) -> Branch:
+        """Return the branch that the code runs in; `first` is what a new one is named by. Raises as `check`."""
+        branch = self.check()
+        task = asyncio.current_task()
+        if branch.task is task or task is None:
+            return branch
+        made = branch.of_task(task, first)
+        BRANCH.set(made)
+        self._branches[made] = None
+        task.add_done_callback(lambda _: self._end(made))
+        return made
+
+    def add_branch(self, name: str, parent: Branch, awaitable: Awaitable[Value]) -> asyncio.Task[Value]:
+        """Begin a branch that has a number."""
+        branch = Branch(name, parent)
+        self._branches[branch] = None
+        context = copy_context()
+        context.run(BRANCH.set, branch)
+        task = asyncio.get_running_loop().create_task(in_branch(branch, awaitable), context=context)
+        task.add_done_callback(lambda _: self._end(branch))
+        return task
+
+    def _end(self, branch: Branch) -> None:
+        branch.over = True
+        if not self.closed:
+            self._branches.pop(branch, None)
+            self.changed()
+
+    async def outside(self) -> None:
+        """Wait for the outside; that it has come is seen when the function runs anew."""
+        self._outside += 1
+        try:
+            await self.wait(asyncio.get_running_loop().create_future())
+        finally:
+            self._outside -= 1
+
+    async def wait(self, future: Awaitable[Value]) -> Value:
+        """Wait for something that no code of the function can bring about."""
+        if self.closed:
+            raise asyncio.CancelledError
+        task = asyncio.current_task()
+        branch = BRANCH.get()  # whose code waits, whichever branch has made the call
+        branch = self.main if branch is None else branch
+        branch.count(task, 1)
+        self.changed()
+        try:
+            return await future
+        finally:
+            branch.count(task, -1)
+            self.changed()
+
+    def moved(self) -> None:
+        """Note a call: the pass does something."""
+        self._version += 1
+
+    def changed(self) -> None:
+        """Look whether all of the pass waits, as something has changed that says so."""
+        self._version += 1
+        self.look()
+
+    def look(self) -> None:
+        """Let the pass rest, unless something happens meanwhile that keeps it from that."""
+        if self._settling is not None or self.closed or not self._waits():
+            return
+        if not all(branch.is_waiting for branch in self._branches):
+            self._settling = asyncio.get_running_loop().call_later(_SECONDS, self._settle, self._version, 0)
+            return
+        seen = all(branch.own for branch in self._branches)
+        self._settle(self._version, _TURNS if seen else _TURNS_OF_TASKS)
+
+    def _settle(self, version: int, turns: int) -> None:
+        self._settling = None
+        if self.closed:
+            return
+        if version != self._version:
+            self.look()
+        elif turns:
+            self._settling = asyncio.get_running_loop().call_soon(self._settle, version, turns - 1)
+        elif self._waits():  # a step may have begun meanwhile
+            self._rested()
+
+    def _waits(self) -> bool:
+        """Tell whether what is seen of the pass can go on only with something from outside."""
+        if self.running:
+            return False
+        if not self.called:
+            return self._outside > 0
+        return not any(self._is_busy(path) for path in self.called.values())
+
+
+async def in_branch(branch: Branch, awaitable: Awaitable[Value]) -> Value:
+    """Await something as the task of a branch; a task may begin before whoever makes it has it."""
+    branch.task = asyncio.current_task()
+    return await awaitable
