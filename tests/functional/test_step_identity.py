@@ -233,7 +233,7 @@ def test_a_new_version_keeps_what_a_pass_had_begun_with(book, store):
 
     second = run(newer(), "y", checkpoint="latest", run_id="r", on_pending="keep")
     assert book.took() == ["two new"]
-    assert [request.request_id for request in second.pending_requests][0] == first.pending_requests[0].request_id
+    assert second.pending_requests[0].request_id == first.pending_requests[0].request_id
     third = run(newer(), checkpoint="latest", run_id="r", responses=answers(second, " old", " young"))
     assert (third.outputs, book.took()) == (["AB old", "NEW young"], [])
 

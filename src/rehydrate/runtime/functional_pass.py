@@ -223,8 +223,9 @@ class Pass:
         at = branch.next_name()
         record = self.known.get(at)
         self.left.discard(at)
-        if record is not None and (record.kind, record.name, record.digest) != (kind, name, digest):
-            same = (record.kind, record.name) == (kind, name)
+        same = record is not None and (record.kind, record.name) == (kind, name)
+        # A migration that has changed a type takes digests away.
+        if record is not None and not (same and (record.digest == digest or not record.digest)):
             now = "called with other arguments" if same else shown(CallRecord(kind, name, digest))
             self.fault(NonDeterminismError(self.where, at, shown(record), now))
             return None

@@ -6,7 +6,7 @@ Every value is opened once. Nothing of it reaches a handler.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import cast
+from typing import Final, cast
 
 import msgspec
 
@@ -35,8 +35,11 @@ from rehydrate.model.records import (
 )
 from rehydrate.model.sealed import Items, Listed, Payload, Sealed
 
+from .requests import hint_named
 from .state_view import committed_parts
 
+#: Kinds of what is on its way of which the value stands elsewhere, where it is checked: open requests, and passes.
+_ELSEWHERE: Final = frozenset({"request", "pass"})
 #: Gets a place and an error of the codec; raises.
 Refuse = Callable[[str, WorkflowCheckpointException], None]
 
@@ -112,13 +115,13 @@ class Fit:
             where = f"{path}/" if path else ""
             for line in (*self._step(path, here), *self._inbox(path, here), *self._joins(path, here)):
                 yield f"{where}{line}"
-            for line in (*self._requests(path, here), *self._effects(path, here)):
+            for line in (*self._passes(path, here), *self._requests(path, here), *self._effects(path, here)):
                 yield f"{where}{line}"
 
     def _step(self, path: str, here: Definition) -> Iterator[str]:
         step: StepRecord | None = self.run.get(*step_key(path))
         for delivery in step.deliveries if step is not None else ():
-            if delivery.kind == "request":  # as its open request, which is checked where it was asked
+            if delivery.kind in _ELSEWHERE:
                 continue
             payload = step.payloads[delivery.payload] if step is not None else Listed(())
             data = step.payloads[delivery.payload + 1] if step is not None and delivery.kind == "answer" else None
@@ -126,7 +129,7 @@ class Fit:
 
     def _inbox(self, path: str, here: Definition) -> Iterator[str]:
         for record in self.run.table(path, "inbox").values():
-            if record.kind == "request":
+            if record.kind in _ELSEWHERE:
                 continue
             yield from self._taken(here, record.executor, record.payload, record.data, record.handler)
 
@@ -153,6 +156,11 @@ class Fit:
             into = self.run.get(path, "map", str(record.map)).into
             if not here.executors[into].can_take([self._value(record.payload)]):
                 yield f"{into}: a {record.payload.type} waits at the end of its map and it takes no list of such"
+
+    def _passes(self, path: str, here: Definition) -> Iterator[str]:
+        for record in self.run.table(path, "pass").values():
+            if here.body is not None and record.payload is not None:
+                yield from self._taken(here, here.body, record.payload, None, "")
 
     def _requests(self, path: str, here: Definition) -> Iterator[str]:
         """Check each open request, and note in it the type that it expects today."""
@@ -209,6 +217,9 @@ class Fit:
 
     def _expected(self, here: Definition, executor: str, asked: RequestRecord | Ask) -> str | None:
         """Return the type of answers that a request's handler takes today, `None` where it does not take them."""
+        if executor == here.body:
+            known = hint_named(here.executors[executor], self.codec, asked.response_type) is not None
+            return asked.response_type if known else None
         spec = self._handler(here, executor, asked.handler, self._value(asked.data))
         return None if spec is None else type_name(spec.response)
 
@@ -225,6 +236,8 @@ class Fit:
 
 
 def _unanswered(executor: str, what: str, asked: RequestRecord | Ask) -> str:
+    if asked.handler[-1:].isdigit() and not asked.handler.isidentifier():  # a call of a function
+        return f"{executor}: {what} ({asked.data.type}) waits for a {asked.response_type}, which is not declared now"
     waits = f"{what} ({asked.data.type}) waits for its response handler {asked.handler!r}"
     return f"{executor}: {waits}, which does not take it"
 

@@ -147,8 +147,8 @@ async def _after_failure(
 async def _execute(current: Pass, step: Step[..., Any], sealed: Sealed, call: Call, record: CallRecord) -> object:
     """Call the function with fresh copies of its arguments, and wait as long as its policy says."""
     args, kwargs = cast("tuple[tuple[object, ...], dict[str, object]]", current.around.codec.open(sealed))
-    name = f"step {current.path}/{current.number}:{call.name}"
-    key = outer_id(current.around.birth, name)
+    # Its seed tells a pass from all others, also once a migration has given its scope another path.
+    key = outer_id(current.around.birth, f"step {current.seed}:{call.name}")
     timeout = step.policy.timeout if step.policy is not None else None
     _emit(current, StepStarted, step=step.name, attempt=record.failed + 1)
     caller = CALLER.set(None)
