@@ -9,7 +9,7 @@ from rehydrate import FunctionalContext, Retry, Status, current_step, step, work
 from rehydrate.errors import EffectError, StepFailedError
 from rehydrate.model.events import AttemptFailed
 from rehydrate.testing import VirtualClock, run_virtually
-from tests.functional.book import answers, failed, run
+from tests.functional.book import answers, failed, run, turns
 
 
 class Flaky:
@@ -286,3 +286,112 @@ def test_a_failed_step_cancels_its_siblings_in_a_ctx_gather(book, store, catch):
     assert book.took() == ["note bad", "note slow", "note after"]
     assert run(flow(), responses=answers(first, "!")).output == "AFTER!"
     assert book.took() in ([], ["note slow"])
+
+
+class Turns:
+    """Where a step goes on after the others."""
+
+    def __init__(self, book, entry):
+        self.book = book
+        self.entry = entry
+
+    async def wait(self):
+        await turns(100)
+        self.book(self.entry)
+
+
+def test_steps_that_run_when_their_function_fails_are_finished_and_recorded(book, store):
+    """Case 32 with a plain `asyncio.gather`: one of four fails at once; a resume makes that one alone."""
+
+    def flow():
+        note = book.step()
+
+        @workflow(name="flow", checkpoint_storage=store)
+        async def flow(text: str) -> str:
+            return "".join(await asyncio.gather(*(note(name) for name in ("a", "bad", "c", "d"))))
+
+        return flow
+
+    book.gates["c"] = Turns(book, "c ends")
+    book.faults["note bad"] = OSError("no network")
+    error = failed(flow(), "x", run_id="r")
+    assert sorted(book.took()) == ["c ends", "note a", "note bad", "note c", "note d"]
+    book.faults.clear()
+    second = run(flow(), checkpoint=error.result)
+    assert (second.output, book.took()) == ("ABADCD", ["note bad"])
+
+
+@pytest.mark.parametrize("gather", ["ctx.gather", "asyncio.gather"])
+def test_all_that_failed_side_by_side_is_tried_again_by_one_resume(book, store, gather):
+    """Two of three fail; what the function never saw of the second failure does not fail the resume."""
+
+    def flow():
+        note = book.step()
+
+        @workflow(name="flow", checkpoint_storage=store)
+        async def flow(text: str, ctx: FunctionalContext) -> str:
+            side_by_side = ctx.gather if gather == "ctx.gather" else asyncio.gather
+            return "".join(await side_by_side(note("a"), note("b"), note("c")))
+
+        return flow
+
+    book.faults |= {"note a": OSError("no network"), "note b": OSError("no network")}
+    failed(flow(), "x", run_id="r")
+    book.took()
+    book.faults.clear()
+    second = run(flow(), checkpoint="latest", run_id="r")
+    assert (second.output, set(book.took()) - {"note c"}) == ("ABC", {"note a", "note b"})
+
+
+def test_a_failure_that_was_caught_stays_where_something_came_of_it(book, store):
+    """A fallback was called because of it; a resume after a later failure takes the same way."""
+
+    def flow():
+        note = book.step()
+
+        @workflow(name="flow", checkpoint_storage=store)
+        async def flow(text: str) -> str:
+            try:
+                found = await note("first")
+            except StepFailedError:
+                found = await note("fallback")
+            return found + await note("last")
+
+        return flow
+
+    book.faults |= {"note first": OSError("no network"), "note last": OSError("no network")}
+    failed(flow(), "x", run_id="r")
+    book.faults.clear()
+    book.took()
+    second = run(flow(), checkpoint="latest", run_id="r")
+    assert (second.output, book.took()) == ("FALLBACKLAST", ["note last"])
+
+
+def test_a_step_that_still_runs_when_its_function_returns_is_cancelled(book, store):
+    """What the function does not wait for is not waited for, and does not go on behind the run's back."""
+
+    @step
+    async def loser() -> str:
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            book("cancelled")
+            await asyncio.sleep(0)
+            book("cleaned up")
+        return "never"
+
+    note = book.step()
+
+    @workflow(name="flow", checkpoint_storage=store)
+    async def flow(text: str) -> str:
+        tasks = [asyncio.ensure_future(loser()), asyncio.ensure_future(note("winner"))]
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        return done.pop().result()
+
+    async def scenario():
+        result = await flow.run("x", run_id="r")
+        await turns()
+        return result
+
+    assert asyncio.run(scenario()).output == "WINNER"
+    assert book.took() == ["note winner", "cancelled", "cleaned up"]

@@ -210,7 +210,7 @@ class Calls:
 
     async def _failed(self, call: Call, step: Step[..., Any], failure: Failure) -> Any:
         error = StepFailedError(self._pass.where, step.name, failure.type, failure.text)
-        self._pass.raised.append((error, call.name))
+        self._pass.note_failure(error, call)
         raise error
 
     def takes(self, executor: Executor, message: object) -> bool:

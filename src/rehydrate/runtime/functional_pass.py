@@ -88,8 +88,13 @@ class Pass:
         #: When timers are up that are waited for.
         self.timers: dict[str, float] = {}
         self.unsaved: set[asyncio.Future[None]] = set()
-        #: Failures of steps that were raised, with the names of their calls.
-        self.raised: list[tuple[BaseException, str]] = []
+        #: Failures of steps that were raised, with the names of their calls, and how many calls there were before.
+        self._raised: list[tuple[BaseException, str, int]] = []
+        self._entered = 0
+        #: Tasks in which steps run.
+        self.step_tasks: set[asyncio.Task[Any]] = set()
+        #: What the function has raised while steps were still running.
+        self._error: BaseException | None = None
         self.closed = ""
         self.held = False
         self._late = LateCalls()
@@ -173,8 +178,8 @@ class Pass:
             else:
                 self._outcome.set_result(self.context.ended_with(value))
         except BaseException as error:  # the function's, whatever it is
-            if not self._outcome.done():
-                self._outcome.set_exception(error)
+            self._error = error
+            self._leave_if_done()
 
     def finish(self, effects: tuple[Effect, ...] | None) -> None:
         """Leave the function: the pass ends with these effects."""
@@ -193,6 +198,9 @@ class Pass:
         self.closed = why
         self.context.inner.close(why)
         self.waiting.close()
+        for task in self.step_tasks:
+            if not task.cancelling():  # once: it may have something to clean up
+                task.cancel()
 
     def leave(self, why: str) -> None:
         """Wait for it no more: whatever the function still does is not seen."""
@@ -201,10 +209,20 @@ class Pass:
     def hold(self) -> None:
         """Start no step any more, and leave the function once those that run are remembered."""
         self.held = True
-        self._leave_if_held()
+        self._leave_if_done()
 
-    def _leave_if_held(self) -> None:
-        if self.held and not self.waiting.executing:
+    @property
+    def starts_no_step(self) -> bool:
+        """Whether no attempt of a step begins any more."""
+        return self.held or bool(self.closed) or self._error is not None
+
+    def _leave_if_done(self) -> None:
+        """Leave the function where it is held or has failed, and no step runs any more."""
+        if self.waiting.executing:
+            return
+        if self._error is not None:
+            self.fault(self._error)
+        elif self.held:
             self.finish(None)
 
     async def gone(self) -> Any:
@@ -229,6 +247,7 @@ class Pass:
             now = "called with other arguments" if same else shown(CallRecord(kind, name, digest))
             self.fault(NonDeterminismError(self.where, at, shown(record), now))
             return None
+        self._entered += 1
         self.waiting.moved()
         return Call(branch, at, record)
 
@@ -277,7 +296,7 @@ class Pass:
 
     def changed(self) -> None:
         """Look whether the pass is to be left, as something has changed that says so."""
-        self._leave_if_held()
+        self._leave_if_done()
         self.waiting.changed()
 
     def _is_busy(self, path: str) -> bool:
@@ -290,9 +309,18 @@ class Pass:
             self.fault(error)
 
     def to_repeat(self, error: BaseException) -> tuple[str, ...]:
-        """Return the calls whose failures led to an error: they are made again where the run goes on."""
+        """Return the calls whose failures led to an error, or after which nothing was called that may have come of
+        them: they are made again where the run goes on."""
         chain = list(_behind(error))
-        return tuple(name for raised, name in self.raised if any(raised is other for other in chain))
+        return tuple(
+            name
+            for raised, name, entered in self._raised
+            if entered == self._entered or any(raised is other for other in chain)
+        )
+
+    def note_failure(self, error: BaseException, call: Call) -> None:
+        """Note that the failure of a step is raised in the function."""
+        self._raised.append((error, call.name, self._entered))
 
 
 def shown(record: CallRecord) -> str:

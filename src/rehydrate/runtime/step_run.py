@@ -57,18 +57,21 @@ async def run_step(current: Pass, step: Step[..., Any], sealed: Sealed, call: Ca
     Raises `StepFailedError`, and `NotStorableError` for a result that cannot be stored.
     """
     current.waiting.running += 1
+    task = cast("asyncio.Task[Any]", asyncio.current_task())
+    current.step_tasks.add(task)
     try:
         for value in list(current.unsaved):  # its arguments may come from them
             await asyncio.shield(value)
         while True:
             await _until_due(current, record)
-            if current.held or current.closed:
+            if current.starts_no_step:
                 await current.gone()
             outcome = await _attempt(current, step, sealed, call, record)
             if isinstance(outcome, Sealed):
                 return current.around.codec.open(outcome)
             record = outcome
     finally:
+        current.step_tasks.discard(task)
         current.waiting.running -= 1
         current.changed()
 
@@ -110,6 +113,8 @@ async def _attempt(
         return result
     finally:
         current.waiting.executing -= 1
+        if current.starts_no_step:
+            current.changed()
 
 
 def _emit(current: Pass, kind: Callable[..., LiveEvent], **facts: object) -> None:
@@ -140,7 +145,7 @@ async def _after_failure(
         return record
     await _save(current, call, msgspec.structs.replace(record, failed=failed, due=None, failure=failure))
     raised = StepFailedError(current.where, step.name, failure.type, failure.text)
-    current.raised.append((raised, call.name))
+    current.note_failure(raised, call)
     raise raised from error
 
 
