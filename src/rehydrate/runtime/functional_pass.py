@@ -19,6 +19,7 @@ from rehydrate.engine.reading import busy
 from rehydrate.errors import ClosedContextError, NonDeterminismError
 from rehydrate.graph.function_body import FunctionBody
 from rehydrate.graph.step import CALLER
+from rehydrate.ids import slot
 from rehydrate.model.effects import Effect
 from rehydrate.model.passes import CallKind, CallRecord, PassRecord
 from rehydrate.model.records import RequestRecord
@@ -300,7 +301,10 @@ class Pass:
         self.waiting.changed()
 
     def _is_busy(self, path: str) -> bool:
-        return busy(Change(self.around.outlets.graph_at(""), self.around.run), path)
+        """Tell whether a called scope can go on by itself; one that is over will be told."""
+        run = self.around.run
+        parent, segment = slot(path)
+        return run.get(parent, "scope", segment) is None or busy(Change(self.around.outlets.graph_at(""), run), path)
 
     def _pause(self) -> None:
         try:
