@@ -16,6 +16,7 @@ from rehydrate.engine.run import Run
 from rehydrate.ids import outer_id, request_name
 from rehydrate.model.events import Event, InvocationFailed, TurnStarted
 from rehydrate.model.records import FailureRecord, Key, Record, RunRecord, TurnRecord
+from rehydrate.model.request_packs import RequestsRecord
 
 #: Kinds that say which run it is, what time it is, or that a process ended; all others are the run itself.
 OWN_KINDS = frozenset({"run", "attempt", "timer"})
@@ -72,6 +73,8 @@ def comparable(key: Key, record: Record) -> Record:
         return msgspec.structs.replace(record, base=None, digest="", resumed=None)
     if isinstance(record, FailureRecord):
         return FailureRecord(msgspec.structs.replace(record.failure, trace=""), record.executor)
+    if isinstance(record, RequestsRecord):
+        return msgspec.structs.replace(record, ids=b"")
     return record
 
 

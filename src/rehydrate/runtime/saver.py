@@ -13,16 +13,18 @@ import msgspec
 from rehydrate.codecs.checkpoints import record_digest
 from rehydrate.codecs.events import encode_events
 from rehydrate.codecs.records import encode_record
+from rehydrate.engine.requests import requests_of
 from rehydrate.engine.run import Delta, Run, known_name
 from rehydrate.ids import ABOVE_ROOT, outer_id
 from rehydrate.model.checkpoint import Cause, Commit, Header, Lease, Put, RequestRow, Status, TurnRow, key_text
 from rehydrate.model.events import Event
 from rehydrate.model.records import ReceiptRecord, ReceiptsRecord, RequestRecord, ScopeRecord, TurnRecord
+from rehydrate.model.request_packs import RequestsRecord
 from rehydrate.model.status_table import is_legal
 from rehydrate.ports import CheckpointStorage, Clock, compresses
 
 _MODULUS: Final = 1 << 256
-_OF_REQUESTS: Final = frozenset({"request", "receipt", "receipts"})
+_OF_REQUESTS: Final = frozenset({"request", "requests", "receipt", "receipts"})
 _OF_SUPERSTEPS: Final = frozenset({"step", "scope"})
 #: How long a lease lasts, in seconds; a heartbeat renews it at a third of it.
 LEASE_SECONDS: Final = 30.0
@@ -223,6 +225,9 @@ class Saver:
             for name, record in changed.items():
                 if isinstance(record, RequestRecord):
                     rows.append(RequestRow(outer_id(birth, known_name(run, path, name)), run_id, path, "open"))
+                elif isinstance(record, RequestsRecord):
+                    names = [known_name(run, path, inner) for inner, _ in requests_of(run, path, name, record)]
+                    rows += [RequestRow(outer_id(birth, known), run_id, path, "open") for known in names]
                 elif isinstance(record, ReceiptRecord):
                     rows.append(self._closed(name, record))
                 elif isinstance(record, ReceiptsRecord):
