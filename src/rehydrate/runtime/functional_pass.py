@@ -16,6 +16,7 @@ from rehydrate.engine.commands import StartInvocation, TellPass
 from rehydrate.engine.inputs import CallNoted, Input, InvocationFinished
 from rehydrate.engine.passes import has_come_back, pass_number, pass_seed
 from rehydrate.engine.reading import busy
+from rehydrate.engine.run import is_live
 from rehydrate.errors import ClosedContextError, NonDeterminismError
 from rehydrate.graph.function_body import FunctionBody
 from rehydrate.graph.step import CALLER
@@ -274,7 +275,9 @@ class Pass:
         self.waiting.changed()
 
     def _is_busy(self, path: str) -> bool:
-        return busy(Change(self.around.outlets.graph_at(""), self.around.run), path)
+        """Tell whether a called scope can go on, or is not there: then it is to begin, or has come back unheard."""
+        change = Change(self.around.outlets.graph_at(""), self.around.run)
+        return not is_live(change.draft, path) or busy(change, path)
 
     def _pause(self) -> None:
         try:
