@@ -20,6 +20,7 @@ from rehydrate.engine.run import is_live
 from rehydrate.errors import ClosedContextError, NonDeterminismError
 from rehydrate.graph.function_body import FunctionBody
 from rehydrate.graph.step import CALLER
+from rehydrate.ids import slot
 from rehydrate.model.effects import Effect
 from rehydrate.model.passes import CallKind, CallRecord, PassRecord
 from rehydrate.model.records import RequestRecord
@@ -248,6 +249,13 @@ class Pass:
             message=message,
         )  # fmt: skip
         self._tell(item, None)
+
+    def is_lost(self, call: Call, path: str) -> bool:
+        """Tell whether a workflow that was called before is not there; one that has come back, unheard yet, is not."""
+        if self.around.run.get(slot(path)[0], "scope", slot(path)[1]) is not None:
+            return False
+        record = dict(self._remembered()).get(call.name)
+        return record is None or record.value is None
 
     def told(self, order: TellPass) -> None:
         """Take in that a call is saved, or that it came back."""
