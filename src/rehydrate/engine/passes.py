@@ -287,13 +287,15 @@ def passes_due(change: Change) -> dict[str, list[Arrival]]:
 def end_idle_passes(change: Change, kept: Iterable[tuple[str, str]] = ()) -> list[str]:
     """End the passes that nothing can let go on: no open question, no timer, no called scope with anything left.
 
-    `kept` are those, by scope and number, that something has come back for. Returns what ended, by path and number.
+    `kept` are those, by scope and number, that something has come back for; the scope may be one of a graph. Returns
+    what ended, by path and number.
     """
     draft = change.draft
     ended: list[str] = []
     if not draft.totals["pass"]:
         return ended
     spared = set(kept)
+    arriving = {path for path, _ in spared}
     for path in reversed(all_scopes(change)):  # what is below decides about what called it
         for name, record in draft.items(path, "pass"):
             number = int(name)
@@ -301,17 +303,19 @@ def end_idle_passes(change: Change, kept: Iterable[tuple[str, str]] = ()) -> lis
                 continue
             if any(r.activation == number for _, r in draft.items(path, "request")):
                 continue
-            if any(_has_more(change, child) for child in called_scopes(draft, path, number)):
+            if any(_has_more(change, child, arriving) for child in called_scopes(draft, path, number)):
                 continue
             end_pass(change, path, number)
             ended.append(f"{path}: pass {name}".lstrip(": "))
     return ended
 
 
-def _has_more(change: Change, path: str) -> bool:
-    """Tell whether a scope or one below it has anything left that may go on."""
+def _has_more(change: Change, path: str, arriving: set[str]) -> bool:
+    """Tell whether a scope or one below it has anything left that may go on, or something arrives there."""
     kinds = ("request", "join", "map", "pass", "inbox")
     return any(
-        change.draft.step(below) is not None or any(change.draft.count(below, kind) for kind in kinds)
+        below in arriving
+        or change.draft.step(below) is not None
+        or any(change.draft.count(below, kind) for kind in kinds)
         for below in all_scopes(change, path)
     )
