@@ -92,6 +92,7 @@ def _check_scope(run: Run, path: str) -> list[str]:
     timer: TimerRecord | None = run.get(path, "timer", "")
     if timer is not None and timer.deadline is not None and step is None:
         found.append(f"I22: the time of a scope at rest stands still ({where})")
+    found += _check_passes(run, path, where)
     found += _check_state(run, path, where)
     found += _check_maps(run, path, step, where)
     found += _check_inputs(run, path, scope, where)
@@ -100,6 +101,20 @@ def _check_scope(run: Run, path: str) -> list[str]:
         for record in run.table(path, "outbox").values()
         if record.request and not record.request.startswith(f"{path}/")
     ]
+    return found
+
+
+def _check_passes(run: Run, path: str, where: str) -> list[str]:
+    """What a function remembers belongs to a pass that has begun, and so does a scope that it called."""
+    found: list[str] = []
+    passes = run.table(path, "pass")
+    for kind in ("call", "calls", "read"):
+        numbers = {name.partition(":")[0] for name in run.table(path, kind)}
+        found += [f"I25: a {kind!r} record belongs to a pass ({where}: {number})" for number in numbers - passes.keys()]
+    scopes: dict[str, ScopeRecord] = dict(run.items(path, "scope"))
+    for segment, record in scopes.items():
+        if record.call and run.get(path, "call", record.call) is None:
+            found.append(f"I26: a called scope has its call ({where}: {segment!r})")
     return found
 
 

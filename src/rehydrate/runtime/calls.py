@@ -47,14 +47,14 @@ class Calls:
         """Name a call of a step, and return what runs it or gives what it gave."""
         current = self._pass
         if current.closed:
-            return never()
+            return current.gone()
         if step not in self._learned:
             self._codec.learn(step.hints)
             self._learned.add(step)
         sealed = self.sealed(step.arguments(args, kwargs), f"an argument of step {step.name!r}")
         call = current.enter("step", step.name, _digest(sealed))
         if call is None:
-            return never()
+            return current.gone()
         record = call.record
         if record is None:
             record = CallRecord("step", step.name, _digest(sealed))
@@ -68,7 +68,7 @@ class Calls:
         """Name a question, and return what waits for its answer."""
         current = self._pass
         if current.closed:
-            return never()
+            return current.gone()
         name = type_name(response_type)
         if hint_named(current.body, self._codec, name) is None:
             fix = f"Declare it: @workflow(types=[{describe(response_type)}])."
@@ -77,7 +77,7 @@ class Calls:
         digest = _digest(Sealed(f"{name}\n{sealed.type}", sealed.data))
         call = current.enter("question", sealed.type, digest)
         if call is None:
-            return never()
+            return current.gone()
         record = call.record
         if record is not None and record.value is not None:
             return self._given(record.value)
@@ -100,7 +100,7 @@ class Calls:
         """Name a timer, and return what waits until it is up."""
         current = self._pass
         if current.closed:
-            return never()
+            return current.gone()
         given = cast("object", seconds)
         if isinstance(given, bool) or not isinstance(given, int | float) or not isfinite(given):
             raise EffectError(current.where, f"it sleeps for {given!r:.100}", "Use a number of seconds.")
@@ -108,7 +108,7 @@ class Calls:
         digest = _digest(self._codec.seal(seconds))
         call = current.enter("timer", "", digest)
         if call is None:
-            return never()
+            return current.gone()
         saved = None
         record = call.record
         if record is None:
@@ -139,7 +139,7 @@ class Calls:
         """Name a call of another workflow, and return what waits for its outputs."""
         current = self._pass
         if current.closed:
-            return never()
+            return current.gone()
         graph = current.around.outlets.graph_at(current.path)
         definition = cast("object", getattr(workflow, "definition", None))
         callee = next((name for name, child in graph.children.items() if child is definition), None)
@@ -156,7 +156,7 @@ class Calls:
         digest = _digest(sealed)
         call = current.enter("workflow", callee, digest)
         if call is None:
-            return never()
+            return current.gone()
         alone = child.body is not None
         record = call.record
         number = call.branch.next_called(current.number, callee)
@@ -190,7 +190,7 @@ class Calls:
             for awaitable in awaitables:
                 if asyncio.iscoroutine(awaitable):
                     awaitable.close()
-            return never()
+            return current.gone()
         branch = current.waiting.branch(f"gather-{len(awaitables)}")
         return self._side_by_side(branch.next_gather(), awaitables)
 
@@ -232,8 +232,3 @@ def _digest(sealed: Sealed) -> bytes:
 def _settle(future: asyncio.Future[None]) -> None:
     if not future.done():
         future.set_result(None)
-
-
-async def never() -> Any:
-    """Never return: for whoever still calls once a pass is over."""
-    await asyncio.get_running_loop().create_future()

@@ -5,7 +5,6 @@ See `FunctionalContext`. State, progress and outputs are those of an invocation'
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import random
 import uuid
@@ -38,19 +37,23 @@ class RunningState:
 
     def get(self, key: str, default: object = None, *, start: int | None = None) -> Any:
         """Return a fresh copy of a value, or `default`."""
+        self._context.check()
         self._context.note_read(key)
         return self._context.inner.get_state(key, default, start=start)
 
     def set(self, key: str, value: object) -> None:
         """Replace a value as a whole."""
+        self._context.check()
         self._context.inner.set_state(key, value)
 
     def update(self, key: str, value: object) -> None:
         """Contribute to a value through its reducer."""
+        self._context.check()
         self._context.inner.update_state(key, value)
 
     def delete(self, key: str) -> None:
         """Remove a value."""
+        self._context.check()
         self._context.inner.delete_state(key)
 
 
@@ -78,6 +81,11 @@ class RunningContext:
             for name, record in table.items()
             if name.startswith(prefix)
         }
+
+    def check(self) -> None:
+        """Raise where the pass is over, or a step uses the context."""
+        self._pass.refuse_if_closed("state")
+        self._pass.waiting.check()
 
     def note_read(self, key: str) -> None:
         """Note that a state key was read: while the pass waits, it is to stay what it was."""
@@ -145,7 +153,7 @@ class RunningContext:
                     current.where, problem, "Continue with a message of the type that it is annotated with."
                 )
             current.finish((*self.inner.effects, Again(sealed)))
-        await asyncio.get_running_loop().create_future()
+        await current.gone()
 
     def emit(self, data: object) -> None:
         """Stream progress, unless the function only comes by again."""

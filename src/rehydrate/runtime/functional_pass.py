@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextvars import copy_context
-from typing import cast
+from typing import Any, Final, cast
 
 from rehydrate.engine.change import Change
 from rehydrate.engine.commands import StartInvocation, TellPass
@@ -34,7 +34,10 @@ from .invocation import open_payload
 from .owner import hold
 from .pausing import pause_effects
 from .state_view import ChainWrites
-from .waiting import Waiting
+from .waiting import Waiting, in_branch
+
+#: So many calls are cancelled at once after a pass is over.
+_CALLS_AFTER: Final = 1000
 
 
 class Call:
@@ -93,6 +96,7 @@ class Pass:
         self.raised: list[tuple[BaseException, str]] = []
         self.closed = ""
         self.held = False
+        self._calls_after = 0
         self.waiting = Waiting(self.where, self._is_busy, self._pause)
         self._saves: dict[str, asyncio.Future[None]] = {}
         self._backs: dict[str, asyncio.Future[None]] = {}
@@ -150,9 +154,9 @@ class Pass:
         CALLER.set(self.context.calls)
         main = self.waiting.main
         BRANCH.set(main)
-        main.task = asyncio.get_running_loop().create_task(self._call())
-        main.task.add_done_callback(self._returned)
-        return main.task
+        task = asyncio.get_running_loop().create_task(in_branch(main, self._call()))
+        task.add_done_callback(self._returned)
+        return task
 
     async def _call(self) -> object:
         takes_context = self.body.handlers[0].takes_context
@@ -206,6 +210,13 @@ class Pass:
     def _leave_if_held(self) -> None:
         if self.held and not self.waiting.executing:
             self.finish(None)
+
+    async def gone(self) -> Any:
+        """Be cancelled: for whoever still calls once the pass is over. Who goes on calling for ever is not answered."""
+        self._calls_after += 1
+        if self.closed and self._calls_after <= _CALLS_AFTER:
+            raise asyncio.CancelledError
+        await asyncio.get_running_loop().create_future()
 
     def refuse_if_closed(self, call: str) -> None:
         """Raise `ClosedContextError` where the pass is over."""

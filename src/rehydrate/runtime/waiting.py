@@ -12,7 +12,8 @@ from collections.abc import Awaitable, Callable
 from contextvars import copy_context
 from typing import Final, TypeVar
 
-from rehydrate.errors import ClosedContextError
+from rehydrate.errors import ClosedContextError, EffectError
+from rehydrate.graph.step import CALLER
 
 from .branches import BRANCH, Branch
 
@@ -60,15 +61,26 @@ class Waiting:
             if branch.task is not None and not branch.task.done():
                 branch.task.cancel()
 
-    def branch(self, first: str) -> Branch:
-        """Return the branch that the code runs in; `first` is what a new one is named by."""
+    def check(self) -> Branch:
+        """Return the branch of the code that runs here, or of who made its task.
+
+        Raises `EffectError` inside of a step and `ClosedContextError` outside of the pass.
+        """
         branch = BRANCH.get()
-        task = asyncio.current_task()
+        if CALLER.get() is None and branch is not None:
+            problem = "a step uses the context, and what it does with it would not be done when the step is remembered"
+            raise EffectError(self._where, problem, "Use ctx in the function of the workflow, around the step.")
         if branch is None or branch not in self._branches:
             problem = "the context was used from a task or thread that is not one of this pass"
             raise ClosedContextError(
                 self._where, problem, "Use ctx where the function runs, or in tasks that it makes."
             )
+        return branch
+
+    def branch(self, first: str) -> Branch:
+        """Return the branch that the code runs in; `first` is what a new one is named by. Raises as `check`."""
+        branch = self.check()
+        task = asyncio.current_task()
         if branch.task is task or task is None:
             return branch
         made = branch.of_task(task, first)
@@ -83,9 +95,9 @@ class Waiting:
         self._branches[branch] = None
         context = copy_context()
         context.run(BRANCH.set, branch)
-        branch.task = asyncio.get_running_loop().create_task(_awaited(awaitable), context=context)
-        branch.task.add_done_callback(lambda _: self._end(branch))
-        return branch.task
+        task = asyncio.get_running_loop().create_task(in_branch(branch, awaitable), context=context)
+        task.add_done_callback(lambda _: self._end(branch))
+        return task
 
     def _end(self, branch: Branch) -> None:
         branch.over = True
@@ -153,5 +165,7 @@ class Waiting:
         return not any(self._is_busy(path) for path in self.called.values())
 
 
-async def _awaited(awaitable: Awaitable[Value]) -> Value:
+async def in_branch(branch: Branch, awaitable: Awaitable[Value]) -> Value:
+    """Await something as the task of a branch; a task may begin before whoever makes it has it."""
+    branch.task = asyncio.current_task()
     return await awaitable
