@@ -90,7 +90,8 @@ def _remember(change: Change, path: str, number: int, trail: Trail) -> PassRecor
     record: PassRecord | None = change.draft.get(path, "pass", str(number))
     if record is None:
         seed = pass_seed(birth_of(change.draft), path, number)
-        record = PassRecord(trail, seed, change.graph.version)
+        turn = change.draft.turn()
+        record = PassRecord(trail, seed, change.graph.version, run_args=turn.run_args)
         change.draft.put(path, "pass", str(number), record)
     return record
 
