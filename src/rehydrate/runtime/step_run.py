@@ -62,8 +62,6 @@ async def run_step(current: Pass, step: Step[..., Any], sealed: Sealed, call: Ca
             await asyncio.shield(value)
         while True:
             await _until_due(current, record)
-            if current.held:
-                await asyncio.get_running_loop().create_future()
             outcome = await _attempt(current, step, sealed, call, record)
             if isinstance(outcome, Sealed):
                 return current.around.codec.open(outcome)
@@ -91,6 +89,8 @@ async def _attempt(
     slots = current.slots
     if slots is not None:
         await slots.acquire()
+    if current.held:  # nothing is started any more; the pass is left, and with it the run
+        await asyncio.get_running_loop().create_future()
     current.waiting.executing += 1
     try:
         try:
@@ -110,6 +110,7 @@ async def _attempt(
         return result
     finally:
         current.waiting.executing -= 1
+        current.changed()  # a pass that is held is left, also where this one is tried again
 
 
 def _emit(current: Pass, kind: Callable[..., LiveEvent], **facts: object) -> None:
