@@ -152,7 +152,7 @@ class Waiting:
         self._settling = None
         if self.closed:
             return
-        if version != self._version:
+        if version != self._version or not self._waits():  # a step that has begun meanwhile is no call
             self.look()
         elif turns:
             self._settling = asyncio.get_running_loop().call_soon(self._settle, version, turns - 1)
