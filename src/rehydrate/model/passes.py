@@ -18,7 +18,7 @@ CallKind: TypeAlias = Literal["step", "question", "timer", "value", "workflow"]
 
 class PassRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
     """A pass that has begun to remember. `seed` is what its random numbers and ids are made from, `version` that of the
-    workflow which it began in, `asked` the number of its questions so far.
+    workflow which it began in, `run_args` the run arguments of that turn, `asked` the number of its questions so far.
 
     While it waits, `payload` is its message and `due` when the first of its timers is up, in seconds since the epoch.
     """
@@ -29,6 +29,7 @@ class PassRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_
     asked: int = 0
     payload: Payload | None = None
     due: float | None = None
+    run_args: Sealed | None = None
 
 
 class ReadRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):

@@ -162,7 +162,7 @@ class Calls:
         number = call.branch.next_called(current.number, callee)
         if record is not None and record.value is not None:
             return self._outputs(record.value, alone=alone)
-        if record is None or current.around.run.get(current.path, "scope", f"{callee}#{number}") is None:
+        if record is None or current.is_lost(call, child_path(current.path, callee, number)):
             current.start_called(call, CallRecord("workflow", callee, digest), callee, number, sealed)
         return self._called(call, child_path(current.path, callee, number), alone=alone)
 

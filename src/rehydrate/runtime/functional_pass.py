@@ -17,6 +17,7 @@ from rehydrate.engine.inputs import CallNoted, Input, InvocationFinished
 from rehydrate.engine.passes import has_come_back, pass_number, pass_seed
 from rehydrate.engine.reading import busy
 from rehydrate.engine.requests import requests_in
+from rehydrate.engine.run import is_live
 from rehydrate.errors import ClosedContextError, NonDeterminismError
 from rehydrate.graph.function_body import FunctionBody
 from rehydrate.graph.step import CALLER
@@ -275,6 +276,13 @@ class Pass:
         )  # fmt: skip
         self._tell(item, None)
 
+    def is_lost(self, call: Call, path: str) -> bool:
+        """Tell whether a workflow that was called before is not there; one that has come back, unheard yet, is not."""
+        if self.around.run.get(slot(path)[0], "scope", slot(path)[1]) is not None:
+            return False
+        record = dict(self._remembered()).get(call.name)
+        return record is None or record.value is None
+
     def told(self, order: TellPass) -> None:
         """Take in that a call is saved, or that it came back."""
         self.known[order.name] = order.record
@@ -301,10 +309,9 @@ class Pass:
         self.waiting.changed()
 
     def _is_busy(self, path: str) -> bool:
-        """Tell whether a called scope can go on by itself; one that is over will be told."""
-        run = self.around.run
-        parent, segment = slot(path)
-        return run.get(parent, "scope", segment) is None or busy(Change(self.around.outlets.graph_at(""), run), path)
+        """Tell whether a called scope can go on, or is not there: then it is to begin, or has come back unheard."""
+        change = Change(self.around.outlets.graph_at(""), self.around.run)
+        return not is_live(change.draft, path) or busy(change, path)
 
     def _pause(self) -> None:
         try:

@@ -64,8 +64,6 @@ async def run_step(current: Pass, step: Step[..., Any], sealed: Sealed, call: Ca
             await asyncio.shield(value)
         while True:
             await _until_due(current, record)
-            if current.starts_no_step:
-                await current.gone()
             outcome = await _attempt(current, step, sealed, call, record)
             if isinstance(outcome, Sealed):
                 return current.around.codec.open(outcome)
@@ -94,6 +92,10 @@ async def _attempt(
     slots = current.slots
     if slots is not None:
         await slots.acquire()
+    if current.starts_no_step:
+        if slots is not None:
+            slots.release()
+        await current.gone()
     current.waiting.executing += 1
     try:
         try:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextvars import copy_context
-from typing import Final, TypeVar
+from types import CoroutineType
+from typing import Any, Final, TypeVar, cast
 
 from rehydrate.errors import ClosedContextError, EffectError
 from rehydrate.graph.step import CALLER
@@ -97,6 +98,8 @@ class Waiting:
         context.run(BRANCH.set, branch)
         task = asyncio.get_running_loop().create_task(in_branch(branch, awaitable), context=context)
         task.add_done_callback(lambda _: self._end(branch))
+        if isinstance(awaitable, CoroutineType):  # one that was cancelled before it began would be missed
+            task.add_done_callback(lambda _: cast("CoroutineType[Any, Any, Any]", awaitable).close())
         return task
 
     def _end(self, branch: Branch) -> None:
@@ -151,11 +154,11 @@ class Waiting:
         self._settling = None
         if self.closed:
             return
-        if version != self._version:
+        if version != self._version or not self._waits():  # a step that has begun meanwhile is no call
             self.look()
         elif turns:
             self._settling = asyncio.get_running_loop().call_soon(self._settle, version, turns - 1)
-        elif self._waits():  # a step may have begun meanwhile
+        else:
             self._rested()
 
     def _waits(self) -> bool:
