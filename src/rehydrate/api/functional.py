@@ -19,6 +19,7 @@ from rehydrate.graph.annotations import UNSET
 from rehydrate.graph.definition import Definition
 from rehydrate.graph.function_body import FunctionBody, functional_definition
 from rehydrate.graph.functional_context import FunctionalContext
+from rehydrate.graph.graph_spec import GraphSpec
 from rehydrate.graph.handlers import Declaration, with_names
 from rehydrate.graph.hints import Hint
 from rehydrate.graph.migration import Migration
@@ -54,7 +55,7 @@ class FunctionalWorkflow(Workflow, Generic[Message_contra, Result_co]):
 
     def accepts(self, message: Message_contra) -> bool:
         """Tell whether a run can begin with this message."""
-        return self.definition.executors[self.definition.start].can_take(message)
+        return super().accepts(message)
 
 
 class FunctionalOptions(TypedDict, total=False):
@@ -128,13 +129,21 @@ def workflow(
     return make if function is None else make(function)
 
 
+class _Described(WorkflowBuilder):
+    """What is said of a workflow that has no edges."""
+
+    @property
+    def spec(self) -> GraphSpec:
+        return self._spec()
+
+
 def _built(
     function: FunctionType, declaration: Declaration, options: FunctionalOptions
 ) -> FunctionalWorkflow[Any, Any]:
     name = options.get("name") or function.__name__
     body = FunctionBody(function, declaration, function.__name__, tuple(options.get("types", ())))
     store = options.get("checkpoint_storage")
-    spec = WorkflowBuilder(
+    spec = _Described(
         name,
         body,
         version=options.get("version", 1),
@@ -144,7 +153,7 @@ def _built(
         max_supersteps=options.get("max_supersteps", 100),
         max_concurrency=options.get("max_concurrency"),
         migrate=options.get("migrate"),
-    ).spec()
+    ).spec
     calls = tuple(WorkflowExecutor(item) for item in options.get("calls", ()))
     found = [*problems(spec), *_call_problems(body, calls)]
     hints: tuple[Hint, ...] = ()

@@ -48,6 +48,19 @@ class Function(Protocol[Message_contra, Result_co]):
         ...
 
 
+class Graph(Protocol):
+    """A workflow that is a graph: its types are not known to a type checker, but when it is called."""
+
+    @property
+    def definition(self) -> Definition:
+        """The validated definition."""
+        ...
+
+    def accepts(self, message: object) -> bool:
+        """Tell whether it takes a message."""
+        ...
+
+
 class FunctionalState(Protocol):
     """State of the scope. A key reads the same through a whole pass, apart from what the pass itself writes; writes
     become real when the function returns."""
@@ -156,12 +169,11 @@ class FunctionalContext(Protocol):
         """
         ...
 
-    # A function has a definition, too; the first overload that fits is taken.
     @overload
-    def call(self, workflow: Function[Message, Result], message: Message) -> Awaitable[Result]: ...  # pyright: ignore[reportOverlappingOverload]
+    def call(self, workflow: Function[Message, Result], message: Message) -> Awaitable[Result]: ...
 
     @overload
-    def call(self, workflow: HasDefinition, message: object) -> Awaitable[list[Any]]: ...
+    def call(self, workflow: Graph, message: object) -> Awaitable[list[Any]]: ...
 
     def call(self, workflow: HasDefinition, message: object) -> Awaitable[Any]:
         """Run another workflow as a scope of its own: of a function return the result, of a graph all outputs.

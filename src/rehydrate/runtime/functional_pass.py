@@ -93,8 +93,6 @@ class Pass:
         #: Failures of steps that were raised, with the names of their calls, and how many calls there were before.
         self._raised: list[tuple[BaseException, str, int]] = []
         self._entered = 0
-        #: Tasks in which steps run.
-        self.step_tasks: set[asyncio.Task[Any]] = set()
         #: What the function has raised while steps were still running.
         self._error: BaseException | None = None
         self.closed = ""
@@ -200,9 +198,6 @@ class Pass:
         self.closed = why
         self.context.inner.close(why)
         self.waiting.close()
-        for task in self.step_tasks:
-            if not task.cancelling():  # once: it may have something to clean up
-                task.cancel()
 
     def leave(self, why: str) -> None:
         """Wait for it no more: whatever the function still does is not seen."""

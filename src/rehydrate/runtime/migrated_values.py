@@ -38,8 +38,8 @@ from rehydrate.model.sealed import Items, Listed, Payload, Sealed
 from .requests import hint_named
 from .state_view import committed_parts
 
-#: Kinds of what is on its way of which the value stands elsewhere, where it is checked: open requests, and passes.
-_ELSEWHERE: Final = frozenset({"request", "pass"})
+#: A request to the parent is checked where it was asked, and a pass that goes on by its message.
+_CHECKED_ELSEWHERE: Final = frozenset({"request", "pass"})
 #: Gets a place and an error of the codec; raises.
 Refuse = Callable[[str, WorkflowCheckpointException], None]
 
@@ -115,13 +115,13 @@ class Fit:
             where = f"{path}/" if path else ""
             for line in (*self._step(path, here), *self._inbox(path, here), *self._joins(path, here)):
                 yield f"{where}{line}"
-            for line in (*self._passes(path, here), *self._requests(path, here), *self._effects(path, here)):
+            for line in (*self._requests(path, here), *self._effects(path, here), *self._passes(path, here)):
                 yield f"{where}{line}"
 
     def _step(self, path: str, here: Definition) -> Iterator[str]:
         step: StepRecord | None = self.run.get(*step_key(path))
         for delivery in step.deliveries if step is not None else ():
-            if delivery.kind in _ELSEWHERE:
+            if delivery.kind in _CHECKED_ELSEWHERE:
                 continue
             payload = step.payloads[delivery.payload] if step is not None else Listed(())
             data = step.payloads[delivery.payload + 1] if step is not None and delivery.kind == "answer" else None
@@ -129,7 +129,7 @@ class Fit:
 
     def _inbox(self, path: str, here: Definition) -> Iterator[str]:
         for record in self.run.table(path, "inbox").values():
-            if record.kind in _ELSEWHERE:
+            if record.kind in _CHECKED_ELSEWHERE:
                 continue
             yield from self._taken(here, record.executor, record.payload, record.data, record.handler)
 
@@ -158,9 +158,13 @@ class Fit:
                 yield f"{into}: a {record.payload.type} waits at the end of its map and it takes no list of such"
 
     def _passes(self, path: str, here: Definition) -> Iterator[str]:
-        for record in self.run.table(path, "pass").values():
-            if here.body is not None and record.payload is not None:
-                yield from self._taken(here, here.body, record.payload, None, "")
+        """Check the message of each pass of a function that waits."""
+        for found in self.run.table(path, "pass").values():
+            payload: Payload | None = found.payload
+            if here.body is None:
+                yield f"{here.start}: a function waits, and the workflow is a graph now"
+            elif payload is not None and not here.executors[here.body].can_take(self._value(payload)):
+                yield f"{here.body}: it waits with a {_kind(payload)} and takes none"
 
     def _requests(self, path: str, here: Definition) -> Iterator[str]:
         """Check each open request, and note in it the type that it expects today."""
@@ -236,7 +240,7 @@ class Fit:
 
 
 def _unanswered(executor: str, what: str, asked: RequestRecord | Ask) -> str:
-    if asked.handler[-1:].isdigit() and not asked.handler.isidentifier():  # a call of a function
+    if not asked.handler.isidentifier():  # the call of a function
         return f"{executor}: {what} ({asked.data.type}) waits for a {asked.response_type}, which is not declared now"
     waits = f"{what} ({asked.data.type}) waits for its response handler {asked.handler!r}"
     return f"{executor}: {waits}, which does not take it"

@@ -57,8 +57,8 @@ async def run_step(current: Pass, step: Step[..., Any], sealed: Sealed, call: Ca
     Raises `StepFailedError`, and `NotStorableError` for a result that cannot be stored.
     """
     current.waiting.running += 1
-    task = cast("asyncio.Task[Any]", asyncio.current_task())
-    current.step_tasks.add(task)
+    task = asyncio.current_task()
+    current.waiting.tasks.add(task)
     try:
         for value in list(current.unsaved):  # its arguments may come from them
             await asyncio.shield(value)
@@ -69,7 +69,7 @@ async def run_step(current: Pass, step: Step[..., Any], sealed: Sealed, call: Ca
                 return current.around.codec.open(outcome)
             record = outcome
     finally:
-        current.step_tasks.discard(task)
+        current.waiting.tasks.discard(task)
         current.waiting.running -= 1
         current.changed()
 

@@ -18,7 +18,7 @@ from rehydrate.ids import join_slot, order_key, scope_of
 from rehydrate.model.effects import Ask, Effect, Output, Route, Send
 from rehydrate.model.records import DoneRecord, JoinRecord, Key, OutboxRecord, ReceiptRecord, Record, StepRecord
 
-from .levels import Level, Ways, level_of, where_routes_lead
+from .levels import Level, Ways, graph_of, level_of, where_routes_lead
 from .pieces import OF_INVOCATIONS, drop_inbox, scope_key, try_joins_again, with_deliveries
 
 
@@ -69,9 +69,21 @@ class Dropping:
                 self._put(path, "failure", failed, None)
         drop_inbox(run, path, lambda record: record.executor == name, lambda text: self.tell(path, text))
         self._put(path, "instance", name, None)
+        graph = graph_of(self.root, level_of(path))
+        is_body = graph is not None and graph.kinds.get(name) == "body"
         for segment in sorted(run.table(path, "scope"), key=order_key):
-            if scope_of(segment)[0] == name:
+            if is_body or scope_of(segment)[0] == name:
                 self.scope(path, segment)
+        if is_body:
+            self._passes(path)
+
+    def _passes(self, path: str) -> None:
+        """Take away what a function has begun, with all that it remembers; what it called is gone by now."""
+        for kind in ("pass", "call", "calls", "read"):
+            for name in sorted(self.run.table(path, kind), key=order_key):
+                if kind == "pass":
+                    self.tell(path, f"what {self.name}#{name} remembers")
+                self._put(path, kind, name, None)
 
     def _deliveries(self, path: str) -> None:
         parent, kind, segment = step_key(path)
