@@ -202,7 +202,8 @@ class Calls:
             return tuple(await current.waiting.wait(asyncio.gather(*tasks)))
         except BaseException:
             for task in tasks:
-                task.cancel()
+                if not task.cancelling():  # else it was cancelled with this one, and may clean up after that
+                    task.cancel()
             raise
 
     async def _given(self, value: object) -> Any:
