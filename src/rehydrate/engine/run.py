@@ -23,12 +23,21 @@ OwnDelta: TypeAlias = dict[Place, dict[str, Record | None]]
 #: would be one more call for each of the reads that every superstep consists of.
 AnyRecord: TypeAlias = Any
 _EMPTY: Final[Mapping[str, Record]] = MappingProxyType({})
+#: Places of changes. One lives as long as its change, so that the collector has fewer to look at where all share them.
+_PLACES: Final[dict[Place, Place]] = {}
+_REMEMBERED: Final = 8192
 #: Kinds of which a run keeps the total over all scopes.
 COUNTED: Final = frozenset(
     {"failure", "limit", "request", "attempt", "unrouted", "join", "map", "inbox", "timer", "alias", "pass"}
 )
 #: Kinds whose records stand for many requests; these count with the single ones.
 PACKED: Final = frozenset({"requests", "closed"})
+
+
+def _kept(place: Place) -> Place:
+    if len(_PLACES) >= _REMEMBERED:
+        _PLACES.clear()
+    return _PLACES.setdefault(place, place)
 
 
 class Run:
@@ -142,6 +151,7 @@ class Draft:
         place = (path, kind)
         over = self._over.get(place)
         if over is None:
+            place = _PLACES.get(place) or _kept(place)
             over = self._over[place] = {}
             self._grown[place] = 0
         table = self._tables.get(place)
@@ -163,6 +173,7 @@ class Draft:
         elif not saved:
             return
         if over is None:
+            place = _PLACES.get(place) or _kept(place)
             over = self._over[place] = {}
             self._grown[place] = 0
         self._grown[place] -= 1

@@ -6,7 +6,7 @@ It knows the stored digest of every live record, so that a commit costs what cha
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
@@ -32,12 +32,13 @@ LEASE_SECONDS: Final = 30.0
 SCOPES_NAMED: Final = 16
 
 
-class Changes(NamedTuple):
-    """What a delta writes and removes, and the paths of the scopes in which it does."""
+class Changes(msgspec.Struct, frozen=True, gc=False):
+    """What a delta writes and removes, in how many scopes it does, and the paths of the first of these."""
 
     puts: tuple[Put, ...] = ()
     removes: tuple[str, ...] = ()
-    paths: frozenset[str] = frozenset()
+    scopes: int = 0
+    named: tuple[str, ...] = ()
 
     @property
     def size(self) -> int:
@@ -111,7 +112,7 @@ class Ledger:
         digests = self.digests
         total = self.total
         for (path, kind), changed in delta.items():
-            before = len(puts) + len(removes)
+            changes = False
             for name, record in changed.items():
                 text = key_text(path, kind, name)
                 if record is None:
@@ -119,6 +120,7 @@ class Ledger:
                     if known is not None:
                         total -= known
                         removes.append(text)
+                        changes = True
                     continue
                 data = encode_record(record, compress=self.compress)
                 digest = record_digest(text, data)
@@ -128,10 +130,11 @@ class Ledger:
                 digests[text] = digest
                 total += digest - (known or 0)
                 puts.append(Put(text, data))
-            if len(puts) + len(removes) > before:
+                changes = True
+            if changes:
                 paths.add("" if path == ABOVE_ROOT else path)
         self.total = total % _MODULUS
-        return Changes(tuple(puts), tuple(removes), frozenset(paths))
+        return Changes(tuple(puts), tuple(removes), len(paths), tuple(sorted(paths)[:SCOPES_NAMED]))
 
     def next_header(self, run: Run, delta: Delta, changes: Changes = _NOTHING) -> Header:
         """Return the header of the next checkpoint, and go on from it."""
@@ -165,8 +168,8 @@ class Ledger:
             digest=self.total.to_bytes(32, "big"),
             cause=cause,
             size=changes.size,
-            changed=len(changes.paths),
-            scopes=tuple(sorted(changes.paths)[:SCOPES_NAMED]),
+            changed=changes.scopes,
+            scopes=changes.named,
             reason=self.reason,
             keyed=isinstance(turn, TurnRecord) and turn.key is not None,
         )
@@ -189,13 +192,19 @@ class Saver:
 
         Raises what the store raises.
         """
+        commit = self.next_commit(run, delta, events, ends=ends)
+        await self.store.commit(commit)
+        return self.committed(commit)
+
+    def next_commit(self, run: Run, delta: Delta, events: Sequence[Event], *, ends: bool) -> Commit:
+        """Return what `save` writes."""
         ledger = self.ledger
         changes = ledger.encode(delta)
         kept = encode_events(ledger.run_id, ledger.events + 1, events) if self.store.keeps_events else ()
         ledger.events += len(events)
         header = ledger.next_header(run, delta, changes)
         lease = msgspec.structs.replace(self.lease, seconds=self.left if ends else LEASE_SECONDS)
-        commit = Commit(
+        return Commit(
             header=header,
             expected=self.expected,
             lease=lease,
@@ -205,11 +214,13 @@ class Saver:
             turn=self._turn(run, header) if header.cause is not Cause.EDIT and (ends or self.lease.claim) else None,
             events=kept,
         )
-        await self.store.commit(commit)
-        self.expected = header.checkpoint_id
+
+    def committed(self, commit: Commit) -> Header:
+        """Go on from what the store has taken."""
+        self.expected = commit.header.checkpoint_id
         if self.lease.claim:
             self.lease = msgspec.structs.replace(self.lease, claim=False)
-        return header
+        return commit.header
 
     async def renew(self) -> None:
         """Lengthen the lease."""
