@@ -58,6 +58,8 @@ class Calls:
         record = call.record
         if record is None:
             record = CallRecord("step", step.name, _digest(sealed))
+        elif record.given_up:
+            return current.not_coming()
         elif record.value is not None:
             return self._given(record.value)
         elif record.failure is not None:
@@ -114,6 +116,8 @@ class Calls:
         if record is None:
             record = CallRecord("timer", "", digest, due=current.clock.time() + seconds)
             saved = current.note(call, record)
+        if record.given_up:
+            return current.not_coming()
         return self._time(call, record.due or 0.0, saved)
 
     async def _time(self, call: Call, due: float, saved: asyncio.Future[None] | None) -> None:
@@ -132,6 +136,9 @@ class Calls:
                     await current.waiting.wait(up)
                 finally:
                     timer.cancel()
+        except asyncio.CancelledError:
+            current.give_up(call, current.known[call.name])
+            raise
         finally:
             del current.timers[call.name]
 
@@ -160,6 +167,8 @@ class Calls:
         alone = child.body is not None
         record = call.record
         number = call.branch.next_called(current.number, callee)
+        if record is not None and record.given_up:
+            return current.not_coming()
         if record is not None and record.value is not None:
             return self._outputs(record.value, alone=alone)
         if record is None or current.is_lost(call, child_path(current.path, callee, number)):
@@ -173,6 +182,9 @@ class Calls:
             current.waiting.called[call.name] = path
             try:
                 record = await current.come_back(call)
+            except asyncio.CancelledError:
+                current.give_up(call, record)
+                raise
             finally:
                 current.waiting.called.pop(call.name, None)
         return await self._outputs(record.value, alone=alone)

@@ -11,6 +11,8 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextvars import copy_context
 from typing import Any, cast
 
+import msgspec
+
 from rehydrate.engine.change import Change
 from rehydrate.engine.commands import StartInvocation, TellPass
 from rehydrate.engine.inputs import CallNoted, Input, InvocationFinished
@@ -98,6 +100,8 @@ class Pass:
         self.closed = ""
         self.held = False
         self._late = LateCalls()
+        #: Calls that the function has cancelled, until it is seen to go on.
+        self._given_up: dict[str, CallRecord] = {}
         self.waiting = Waiting(self.where, self._is_busy, self._pause)
         self._saves: dict[str, asyncio.Future[None]] = {}
         self._backs: dict[str, asyncio.Future[None]] = {}
@@ -250,6 +254,7 @@ class Pass:
 
     def note(self, call: Call, record: CallRecord, *, waits: bool = True) -> asyncio.Future[None] | None:
         """Put a call, or what came back, into the record; return what is done once that is saved."""
+        self._note_given_up()
         self.known[call.name] = call.record = record
         item = CallNoted(self.path, self.body.id, self.number, call.name, record, waits)
         saved = asyncio.get_running_loop().create_future() if waits else None
@@ -264,12 +269,32 @@ class Pass:
 
     def start_called(self, call: Call, record: CallRecord, callee: str, number: int, message: Sealed) -> None:
         """Let a workflow begin that is called."""
+        self._note_given_up()
         self.known[call.name] = call.record = record
         item = CallNoted(
             self.path, self.body.id, self.number, call.name, record, waits=False, callee=callee, number=number,
             message=message,
         )  # fmt: skip
         self._tell(item, None)
+
+    def give_up(self, call: Call, record: CallRecord) -> None:
+        """Note that the function has cancelled a call that was under way.
+
+        Where it goes on, that is remembered, so that it goes the same way when it runs anew, and nothing is done twice.
+        """
+        if not self.closed:
+            known = self.known.get(call.name, record)
+            self._given_up[call.name] = msgspec.structs.replace(known, due=None, given_up=True)
+
+    def _note_given_up(self) -> None:
+        while self._given_up:
+            name, record = self._given_up.popitem()
+            self.known[name] = record
+            self._tell(CallNoted(self.path, self.body.id, self.number, name, record, waits=False), None)
+
+    async def not_coming(self) -> Any:
+        """Wait for a call that the function gives up."""
+        await self.waiting.wait(asyncio.get_running_loop().create_future())
 
     def is_lost(self, call: Call, path: str) -> bool:
         """Tell whether a workflow that was called before is not there; one that has come back, unheard yet, is not."""
@@ -309,6 +334,7 @@ class Pass:
         return not is_live(change.draft, path) or busy(change, path)
 
     def _pause(self) -> None:
+        self._note_given_up()
         try:
             self.finish(pause_effects(self))
         except BaseException as error:  # a value that cannot be stored, a condition that raised

@@ -68,6 +68,9 @@ async def run_step(current: Pass, step: Step[..., Any], sealed: Sealed, call: Ca
             if isinstance(outcome, Sealed):
                 return current.around.codec.open(outcome)
             record = outcome
+    except asyncio.CancelledError:
+        current.give_up(call, record)
+        raise
     finally:
         current.waiting.tasks.discard(task)
         current.waiting.running -= 1
