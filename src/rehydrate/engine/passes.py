@@ -91,7 +91,8 @@ def _remember(change: Change, path: str, number: int, trail: Trail) -> PassRecor
     record: PassRecord | None = change.draft.get(path, "pass", str(number))
     if record is None:
         seed = pass_seed(birth_of(change.draft), path, number)
-        record = PassRecord(trail, seed, change.graph.version)
+        turn = change.draft.turn()
+        record = PassRecord(trail, seed, change.graph.version, run_args=turn.run_args)
         change.draft.put(path, "pass", str(number), record)
     return record
 
@@ -140,12 +141,19 @@ def settle_pass(change: Change, path: str, delivery: Delivery, done: DoneRecord)
     for effect in done.effects:
         if isinstance(effect, Pause):
             _wait(change, path, delivery, effect, sum(isinstance(other, Ask) for other in done.effects))
-            return None
+            late = any(_came_back(change.draft, path, f"{number}:{name}") for name in effect.called)
+            return Arrival(delivery.executor, NOTHING, delivery.trail, "pass", str(number)) if late else None
     end_pass(change, path, number)
     for effect in done.effects:
         if isinstance(effect, Again):
             return Arrival(delivery.executor, effect.value, delivery.trail)
     return None
+
+
+def _came_back(draft: Draft, path: str, name: str) -> bool:
+    """Tell whether a call that a pass waits for came back after it was left, when nobody could be told."""
+    record: CallRecord | None = draft.get(path, "call", name)
+    return record is None or has_come_back(record)  # one that has may be in a pack
 
 
 def _wait(change: Change, path: str, delivery: Delivery, pause: Pause, asked: int) -> None:
@@ -288,13 +296,15 @@ def passes_due(change: Change) -> dict[str, list[Arrival]]:
 def end_idle_passes(change: Change, kept: Iterable[tuple[str, str]] = ()) -> list[str]:
     """End the passes that nothing can let go on: no open question, no timer, no called scope with anything left.
 
-    `kept` are those, by scope and number, that something has come back for. Returns what ended, by path and number.
+    `kept` are those, by scope and number, that something has come back for; the scope may be one of a graph. Returns
+    what ended, by path and number.
     """
     draft = change.draft
     ended: list[str] = []
     if not draft.totals["pass"]:
         return ended
     spared = set(kept)
+    arriving = {path for path, _ in spared}
     for path in reversed(all_scopes(change)):  # what is below decides about what called it
         for name, record in draft.items(path, "pass"):
             number = int(name)
@@ -302,18 +312,21 @@ def end_idle_passes(change: Change, kept: Iterable[tuple[str, str]] = ()) -> lis
                 continue
             if any(r.activation == number for _, r in requests_in(draft, path)):
                 continue
-            if any(_has_more(change, child) for child in called_scopes(draft, path, number)):
+            if any(_has_more(change, child, arriving) for child in called_scopes(draft, path, number)):
                 continue
             end_pass(change, path, number)
             ended.append(f"{path}: pass {name}".lstrip(": "))
     return ended
 
 
-def _has_more(change: Change, path: str) -> bool:
-    """Tell whether a scope or one below it has anything left that may go on."""
+def _has_more(change: Change, path: str, arriving: set[str]) -> bool:
+    """Tell whether a scope or one below it has anything left that may go on, or something arrives there."""
     kinds = ("join", "map", "pass", "inbox")
     draft = change.draft
     return any(
-        draft.step(below) is not None or has_requests(draft, below) or any(draft.count(below, kind) for kind in kinds)
+        below in arriving
+        or draft.step(below) is not None
+        or has_requests(draft, below)
+        or any(draft.count(below, kind) for kind in kinds)
         for below in all_scopes(change, path)
     )

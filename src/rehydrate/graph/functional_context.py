@@ -112,7 +112,7 @@ class FunctionalContext(Protocol):
 
     @property
     def run_args(self) -> Any:
-        """The run arguments of the turn, as the caller gave them."""
+        """The run arguments of the turn in which this pass began, as the caller gave them."""
         ...
 
     @property

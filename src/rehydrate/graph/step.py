@@ -7,6 +7,7 @@ variable; without anybody there it is the plain function. It must not know how c
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from contextvars import ContextVar
 from functools import cached_property, update_wrapper
@@ -74,7 +75,8 @@ class Step(Generic[Parameters, Result]):
         self, args: tuple[object, ...], kwargs: dict[str, object]
     ) -> tuple[tuple[object, ...], dict[str, object]]:
         """Return the arguments in one form, however the call wrote them. Raises `TypeError` where they do not fit."""
-        if not kwargs:
+        least, most = self._numbers
+        if not kwargs and least <= len(args) <= most:
             return args, kwargs
         bound = self._signature.bind(*args, **kwargs)
         return bound.args, bound.kwargs
@@ -82,6 +84,17 @@ class Step(Generic[Parameters, Result]):
     @cached_property
     def _signature(self) -> inspect.Signature:
         return inspect.signature(self.function)
+
+    @cached_property
+    def _numbers(self) -> tuple[int, int]:
+        """How many arguments it takes by position, at least and at most."""
+        given = list(self._signature.parameters.values())
+        if any(one.kind is one.VAR_POSITIONAL for one in given):
+            most = sys.maxsize
+        else:
+            most = sum(one.kind in {one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD} for one in given)
+        named = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
+        return sum(one.default is one.empty and one.kind not in named for one in given), most
 
     @cached_property
     def hints(self) -> tuple[Hint, ...]:

@@ -18,7 +18,7 @@ CallKind: TypeAlias = Literal["step", "question", "timer", "value", "workflow"]
 
 class PassRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
     """A pass that has begun to remember. `seed` is what its random numbers and ids are made from, `version` that of the
-    workflow which it began in, `asked` the number of its questions so far.
+    workflow which it began in, `run_args` the run arguments of that turn, `asked` the number of its questions so far.
 
     While it waits, `payload` is its message and `due` when the first of its timers is up, in seconds since the epoch.
     """
@@ -29,6 +29,7 @@ class PassRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_
     asked: int = 0
     payload: Payload | None = None
     due: float | None = None
+    run_args: Sealed | None = None
 
 
 class ReadRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
@@ -42,7 +43,8 @@ class CallRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_
 
     It has come back once it has a value or a failure; the value of a workflow is the list of its outputs. `digest` is
     that of its arguments. `failed` counts the attempts of a step that used its retry budget; `due` is when the next one
-    may start, or when a timer is up, in seconds since the epoch.
+    may start, or when a timer is up, in seconds since the epoch. `given_up`: the function has cancelled it while it
+    waited and then went on, so it never comes back.
     """
 
     kind: CallKind
@@ -52,6 +54,7 @@ class CallRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_
     failure: Failure | None = None
     failed: int = 0
     due: float | None = None
+    given_up: bool = False
 
 
 class CallsRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):

@@ -58,6 +58,8 @@ class Calls:
         record = call.record
         if record is None:
             record = CallRecord("step", step.name, _digest(sealed))
+        elif record.given_up:
+            return current.not_coming()
         elif record.value is not None:
             return self._given(record.value)
         elif record.failure is not None:
@@ -114,6 +116,8 @@ class Calls:
         if record is None:
             record = CallRecord("timer", "", digest, due=current.clock.time() + seconds)
             saved = current.note(call, record)
+        if record.given_up:
+            return current.not_coming()
         return self._time(call, record.due or 0.0, saved)
 
     async def _time(self, call: Call, due: float, saved: asyncio.Future[None] | None) -> None:
@@ -132,6 +136,9 @@ class Calls:
                     await current.waiting.wait(up)
                 finally:
                     timer.cancel()
+        except asyncio.CancelledError:
+            current.give_up(call, current.known[call.name])
+            raise
         finally:
             del current.timers[call.name]
 
@@ -160,9 +167,11 @@ class Calls:
         alone = child.body is not None
         record = call.record
         number = call.branch.next_called(current.number, callee)
+        if record is not None and record.given_up:
+            return current.not_coming()
         if record is not None and record.value is not None:
             return self._outputs(record.value, alone=alone)
-        if record is None or current.around.run.get(current.path, "scope", f"{callee}#{number}") is None:
+        if record is None or current.is_lost(call, child_path(current.path, callee, number)):
             current.start_called(call, CallRecord("workflow", callee, digest), callee, number, sealed)
         return self._called(call, child_path(current.path, callee, number), alone=alone)
 
@@ -173,6 +182,9 @@ class Calls:
             current.waiting.called[call.name] = path
             try:
                 record = await current.come_back(call)
+            except asyncio.CancelledError:
+                current.give_up(call, record)
+                raise
             finally:
                 current.waiting.called.pop(call.name, None)
         return await self._outputs(record.value, alone=alone)
@@ -202,7 +214,8 @@ class Calls:
             return tuple(await current.waiting.wait(asyncio.gather(*tasks)))
         except BaseException:
             for task in tasks:
-                task.cancel()
+                if not task.cancelling():  # else it was cancelled with this one, and may clean up after that
+                    task.cancel()
             raise
 
     async def _given(self, value: object) -> Any:
@@ -210,7 +223,7 @@ class Calls:
 
     async def _failed(self, call: Call, step: Step[..., Any], failure: Failure) -> Any:
         error = StepFailedError(self._pass.where, step.name, failure.type, failure.text)
-        self._pass.raised.append((error, call.name))
+        self._pass.note_failure(error, call)
         raise error
 
     def takes(self, executor: Executor, message: object) -> bool:

@@ -113,8 +113,11 @@ class RunningContext:
 
     @property
     def run_args(self) -> Any:
-        """The run arguments of the turn."""
-        return self.inner.run_args
+        """The run arguments of the turn in which the pass began."""
+        record, codec = self._pass.record, self._pass.around.codec
+        if record is None:
+            return self.inner.run_args
+        return None if record.run_args is None else codec.open(record.run_args)
 
     @property
     def resources(self) -> Mapping[str, Any]:

@@ -78,10 +78,11 @@ def drivers(birth: str, epoch: int) -> list[Alive]:
 def hold(task: asyncio.Task[Any], actor: Alive | None = None) -> None:
     """Keep a running task alive until it is done; `actor` drives a turn by it."""
     _PROCESS.tasks[task] = actor
-    task.add_done_callback(_let_go)
+    task.add_done_callback(let_go)
 
 
-def _let_go(task: asyncio.Task[Any]) -> None:
+def let_go(task: asyncio.Task[Any]) -> None:
+    """Keep a task alive no more."""
     _PROCESS.tasks.pop(task, None)
 
 

@@ -57,18 +57,22 @@ async def run_step(current: Pass, step: Step[..., Any], sealed: Sealed, call: Ca
     Raises `StepFailedError`, and `NotStorableError` for a result that cannot be stored.
     """
     current.waiting.running += 1
+    task = asyncio.current_task()
+    current.waiting.tasks.add(task)
     try:
         for value in list(current.unsaved):  # its arguments may come from them
             await asyncio.shield(value)
         while True:
             await _until_due(current, record)
-            if current.held:
-                await asyncio.get_running_loop().create_future()
             outcome = await _attempt(current, step, sealed, call, record)
             if isinstance(outcome, Sealed):
                 return current.around.codec.open(outcome)
             record = outcome
+    except asyncio.CancelledError:
+        current.give_up(call, record)
+        raise
     finally:
+        current.waiting.tasks.discard(task)
         current.waiting.running -= 1
         current.changed()
 
@@ -91,6 +95,10 @@ async def _attempt(
     slots = current.slots
     if slots is not None:
         await slots.acquire()
+    if current.starts_no_step:
+        if slots is not None:
+            slots.release()
+        await current.gone()
     current.waiting.executing += 1
     try:
         try:
@@ -110,6 +118,8 @@ async def _attempt(
         return result
     finally:
         current.waiting.executing -= 1
+        if current.starts_no_step:
+            current.changed()
 
 
 def _emit(current: Pass, kind: Callable[..., LiveEvent], **facts: object) -> None:
@@ -140,15 +150,15 @@ async def _after_failure(
         return record
     await _save(current, call, msgspec.structs.replace(record, failed=failed, due=None, failure=failure))
     raised = StepFailedError(current.where, step.name, failure.type, failure.text)
-    current.raised.append((raised, call.name))
+    current.note_failure(raised, call)
     raise raised from error
 
 
 async def _execute(current: Pass, step: Step[..., Any], sealed: Sealed, call: Call, record: CallRecord) -> object:
     """Call the function with fresh copies of its arguments, and wait as long as its policy says."""
     args, kwargs = cast("tuple[tuple[object, ...], dict[str, object]]", current.around.codec.open(sealed))
-    name = f"step {current.path}/{current.number}:{call.name}"
-    key = outer_id(current.around.birth, name)
+    # Its seed tells a pass from all others, also once a migration has given its scope another path.
+    key = outer_id(current.around.birth, f"step {current.seed}:{call.name}")
     timeout = step.policy.timeout if step.policy is not None else None
     _emit(current, StepStarted, step=step.name, attempt=record.failed + 1)
     caller = CALLER.set(None)

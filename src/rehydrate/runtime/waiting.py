@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextvars import copy_context
-from typing import Final, TypeVar
+from types import CoroutineType
+from typing import Any, Final, TypeVar, cast
 
 from rehydrate.errors import ClosedContextError, EffectError
 from rehydrate.graph.step import CALLER
@@ -31,8 +32,8 @@ class Waiting:
     of the pass waits for the outside."""
 
     __slots__ = (
-        "_branches", "_is_busy", "_outside", "_rested", "_settling", "_tasks", "_version", "_where", "called",
-        "closed", "executing", "main", "running",
+        "_branches", "_is_busy", "_outside", "_rested", "_settling", "_version", "_where", "called",
+        "closed", "executing", "main", "running", "tasks",
     )  # fmt: skip
 
     def __init__(self, where: str, is_busy: Callable[[str], bool], rested: Callable[[], None]) -> None:
@@ -47,8 +48,8 @@ class Waiting:
         self._outside = 0
         #: Where called scopes are that are waited for, by call.
         self.called: dict[str, str] = {}
-        #: Tasks that wait for calls; one that only waits for what another has called is no branch.
-        self._tasks: set[asyncio.Task[object] | None] = set()
+        #: Tasks that run steps or wait for calls; one that only waits for what another has called is no branch.
+        self.tasks: set[asyncio.Task[Any] | None] = set()
         self._version = 0
         self._settling: asyncio.Handle | None = None
         self.closed = False
@@ -59,11 +60,10 @@ class Waiting:
         if self._settling is not None:
             self._settling.cancel()
             self._settling = None
-        for branch in self._branches:
-            if branch.task is not None and not branch.task.done():
-                self._tasks.add(branch.task)
-        for task in self._tasks:
-            if task is not None:
+        self.tasks.update(branch.task for branch in self._branches)
+        tasks = [(task, task.cancelling()) for task in self.tasks if task is not None]
+        for task, before in tasks:
+            if task.cancelling() == before:  # else another one has handed it on, and it may clean up after that
                 task.cancel()
 
     def check(self) -> Branch:
@@ -102,8 +102,8 @@ class Waiting:
         context.run(BRANCH.set, branch)
         task = asyncio.get_running_loop().create_task(in_branch(branch, awaitable), context=context)
         task.add_done_callback(lambda _: self._end(branch))
-        if asyncio.iscoroutine(awaitable):  # where the task ends before it has begun, nobody would have awaited it
-            task.add_done_callback(lambda _: awaitable.close())
+        if isinstance(awaitable, CoroutineType):  # one that was cancelled before it began would be missed
+            task.add_done_callback(lambda _: cast("CoroutineType[Any, Any, Any]", awaitable).close())
         return task
 
     def _end(self, branch: Branch) -> None:
@@ -122,16 +122,18 @@ class Waiting:
 
     async def wait(self, future: Awaitable[Value]) -> Value:
         """Wait for something that no code of the function can bring about."""
+        if self.closed:
+            raise asyncio.CancelledError
         task = asyncio.current_task()
         branch = BRANCH.get()  # whose code waits, whichever branch has made the call
         branch = self.main if branch is None else branch
         branch.count(task, 1)
-        self._tasks.add(task)
+        self.tasks.add(task)
         self.changed()
         try:
             return await future
         finally:
-            self._tasks.discard(task)
+            self.tasks.discard(task)
             branch.count(task, -1)
             self.changed()
 
@@ -158,7 +160,7 @@ class Waiting:
         self._settling = None
         if self.closed:
             return
-        if version != self._version:
+        if version != self._version or not self._waits():  # a step that has begun meanwhile is no call
             self.look()
         elif turns:
             self._settling = asyncio.get_running_loop().call_soon(self._settle, version, turns - 1)

@@ -95,7 +95,7 @@ class Values:
     def _of_pass(self, record: PassRecord | ReadRecord | CallRecord | CallsRecord) -> Record:
         if isinstance(record, PassRecord):
             payload = None if record.payload is None else self._payload(record.payload)
-            return msgspec.structs.replace(record, payload=payload)
+            return msgspec.structs.replace(record, payload=payload, run_args=self._maybe(record.run_args))
         if isinstance(record, ReadRecord):
             return ReadRecord(None if record.value is None else self._either(record.value))
         if isinstance(record, CallRecord):
