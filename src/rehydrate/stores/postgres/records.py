@@ -1,0 +1,156 @@
+"""Records in PostgreSQL, read from where they lie: those of the head, some of them, or those of an earlier checkpoint.
+
+Each is found through an index, whatever the planner thinks of the tables: the cost of loading a head must not grow with
+the history. Which records a checkpoint has is checked by the caller, with its sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from rehydrate.errors import CheckpointCorruptError
+from rehydrate.stores.packing import Span, made, open_recipe
+
+from .layout import INLINE, Entry, Place, folded, open_entries, open_live
+from .names import data_of, key_name
+from .session import Session
+
+_FOUND: Final = """
+CROSS JOIN LATERAL (
+    SELECT substr(c.data, wanted.start + 1, abs(wanted.size)) AS data FROM rehydrate.checkpoint AS c
+    WHERE c.run = %s AND c.seq = wanted.seq LIMIT 1
+) AS found
+"""
+_LIVE: Final = "SELECT seq, start, size, crc, key FROM rehydrate.live WHERE run = %s"
+_NAMED: Final = f"{_LIVE} AND substr(sha256(key), 1, 16) = ANY(%b::bytea[])"
+_WINDOW: Final = """
+SELECT c.seq, c.entries FROM rehydrate.checkpoint AS c
+WHERE c.run = %s AND c.seq > (SELECT live_to FROM rehydrate.run WHERE no = %s) ORDER BY c.seq
+"""
+_NUMBER: Final = "SELECT no FROM rehydrate.run WHERE run_id = %s"
+_ENTRIES: Final = "SELECT seq, entries FROM rehydrate.checkpoint WHERE run = %s AND seq <= %s ORDER BY seq"
+_LISTS: Final = "SELECT seq, entries FROM rehydrate.checkpoint WHERE run = %s AND seq = ANY(%b::bigint[])"
+_PIECES: Final = f"""
+SELECT wanted.n, found.data
+FROM unnest(%b::bigint[], %b::bigint[], %b::integer[], %b::integer[]) AS wanted (n, seq, start, size) {_FOUND}
+"""
+# The parts of one record come as one value: a row for each would take longer than the bytes.
+_SHARED: Final = f"""
+SELECT wanted.made, string_agg(found.data, ''::bytea ORDER BY wanted.n)
+FROM unnest(%b::bigint[], %b::bigint[], %b::bigint[], %b::integer[], %b::integer[])
+    AS wanted (made, n, seq, start, size) {_FOUND}
+GROUP BY wanted.made
+"""
+#: Spans that one statement looks for, so that its answer is far below what a message may hold.
+_MANY: Final = 1 << 14
+
+
+def records_at(session: Session, no: int, seq: int | None, what: str) -> list[tuple[str, bytes]]:
+    """Return the records of a checkpoint of a run; of the head without a number."""
+    if seq is None:
+        rows, window = session.ask_all([(_LIVE, (no,)), (_WINDOW, (no, no))])
+        live = {place.key: place for place in (open_live(row, what) for row in rows)}
+        places = {**live, **folded(entries_of(window, what))}
+    else:
+        places = folded(entries_of(session.ask(_ENTRIES, (no, seq)), what))
+    return bytes_at(session, no, [place for place in places.values() if place is not None], what)
+
+
+def live_records(session: Session, run_id: str, keys: Sequence[str]) -> dict[str, bytes]:
+    """Return those of the head's records that exist."""
+    what = f"run {run_id!r} in store {session.store}"
+    no, window = window_of(session, run_id, what)
+    found: dict[str, Place | None] = {place.key: place for place in named_places(session, no, keys, what)}
+    found.update(folded(window))
+    wanted = [place for key in keys if (place := found.get(key)) is not None]
+    return dict(bytes_at(session, no, wanted, what))
+
+
+def window_of(session: Session, run_id: str, what: str) -> tuple[int, list[tuple[int, list[Entry]]]]:
+    """Return a run's number, and what its commits did since what is live was written; 0 for an unknown run."""
+    rows = session.ask(_NUMBER, (run_id.encode(),))
+    no = rows[0][0] if rows else 0
+    return no, entries_of(session.ask(_WINDOW, (no, no)), what)
+
+
+def named_places(session: Session, no: int, keys: Sequence[str], what: str) -> list[Place]:
+    """Return where records with some keys were when what is live was written."""
+    return [open_live(row, what) for row in session.ask(_NAMED, (no, [key_name(key) for key in keys]))]
+
+
+def bytes_at(session: Session, no: int, places: Sequence[Place], what: str) -> list[tuple[str, bytes]]:
+    """Return the records at these places of a run."""
+    lying = [place for place in places if place.start >= 0]
+    raw = dict(zip(lying, raw_bytes(session, no, lying, what), strict=True))
+    recipes = [(place.key, place.seq, body) for place, body in raw.items() if place.size < 0]
+    done = dict(_all_made(session, no, recipes, what))
+    listed = _listed(session, no, [place for place in places if place.start < 0 and place.data is None], what)
+    found: list[tuple[str, bytes]] = []
+    for place in places:
+        if place.start >= 0:
+            data = done[place.key] if place.size < 0 else raw[place]
+        else:
+            data = listed.get(place) if place.data is None else place.data
+        if data is None:
+            raise CheckpointCorruptError(what, "a record of it is not there")
+        found.append((place.key, data))
+    return found
+
+
+def raw_bytes(session: Session, no: int, places: Sequence[Place], what: str) -> list[bytes]:
+    """Return the bytes at these places of a run, as they lie there. Raises `CheckpointCorruptError` for one missing."""
+    if not places:
+        return []
+    columns = [
+        list(column) for column in zip(*((n, p.seq, p.start, p.size) for n, p in enumerate(places)), strict=True)
+    ]
+    found: dict[int, bytes] = {n: data_of(data, what) for n, data in session.ask(_PIECES, (*columns, no))}
+    if len(found) != len(places):
+        raise CheckpointCorruptError(what, "a record of it is not there")
+    return [found[n] for n in range(len(places))]
+
+
+def entries_of(rows: Iterable[tuple[int, object]], what: str) -> list[tuple[int, list[Entry]]]:
+    """Return what commits did, by their numbers."""
+    return [(seq, open_entries(entries, f"checkpoint number {seq} of {what}")) for seq, entries in rows]
+
+
+def _listed(session: Session, no: int, places: Sequence[Place], what: str) -> dict[Place, bytes]:
+    """Return small records from the lists of their commits."""
+    if not places:
+        return {}
+    seqs = sorted({place.seq for place in places})
+    lists = {
+        (entry.key, seq): entry.data
+        for seq, entries in entries_of(session.ask(_LISTS, (no, seqs)), what)
+        for entry in entries
+        if entry.start == INLINE
+    }
+    return {place: data for place in places if (data := lists.get((place.key, place.seq))) is not None}
+
+
+def _all_made(
+    session: Session, no: int, recipes: Sequence[tuple[str, int, object]], what: str
+) -> list[tuple[str, bytes]]:
+    """Return records that are made of earlier ones, given the number of the commit and the list of each."""
+    opened = [(key, *open_recipe(body, seq, f"record {key!r} of {what}")) for key, seq, body in recipes]
+    shared = _shared(session, no, [spans for _, spans, _ in opened])
+    return [
+        (key, made(spans, tail, shared.get(index, b""), f"record {key!r} of {what}"))
+        for index, (key, spans, tail) in enumerate(opened)
+    ]
+
+
+def _shared(session: Session, no: int, recipes: Sequence[Sequence[Span]]) -> dict[int, bytes]:
+    rows = [
+        (index, n, span.seq, span.start, span.size)
+        for index, spans in enumerate(recipes)
+        for n, span in enumerate(spans)
+    ]
+    found: dict[int, bytes] = {}
+    for first in range(0, len(rows), _MANY):
+        columns = [list(column) for column in zip(*rows[first : first + _MANY], strict=True)]
+        for index, data in session.ask(_SHARED, (*columns, no)):
+            found[index] = found.get(index, b"") + data
+    return found
