@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from rehydrate.errors import CheckpointCorruptError, CheckpointFormatError, CommitConflictError, RehydrateError
-from rehydrate.model.checkpoint import Latest
+from rehydrate.model.checkpoint import At, Latest
 from rehydrate.stores.postgres import PostgresCheckpointStorage
 from rehydrate.testing.store_contract import CommitMaker
 from tests.postgres.server import Place
@@ -85,6 +85,18 @@ LOAD: Call = lambda store: store.load(Latest("run"))  # noqa: E731
         ),
         (f"UPDATE rehydrate.checkpoint SET body = NULL WHERE {OF_RUN} AND seq = 1", lambda store: store.load("run:2")),
         (f"DELETE FROM rehydrate.checkpoint WHERE {OF_RUN} AND seq = 0", LOAD),
+        (
+            f"UPDATE rehydrate.checkpoint SET body = (SELECT body FROM rehydrate.checkpoint WHERE"
+            f" checkpoint_id = 'run:2') WHERE {OF_RUN} AND seq = 0",
+            lambda store: store.history("run"),
+        ),
+        (f"UPDATE rehydrate.checkpoint SET seq = 7 WHERE {OF_RUN} AND seq = 2", lambda store: store.history("run")),
+        ("UPDATE rehydrate.run SET seq = 1 WHERE run_id = 'other'", lambda store: store.load(At("other", 2))),
+        (
+            f"UPDATE rehydrate.checkpoint SET body = (SELECT body FROM rehydrate.checkpoint WHERE"
+            f" checkpoint_id = 'other:2') WHERE {OF_RUN} AND seq = 2",
+            lambda store: store.runs(),
+        ),
         (f"DELETE FROM rehydrate.checkpoint WHERE {OF_RUN} AND seq = 1", lambda store: store.history("run")),
         (f"DELETE FROM rehydrate.checkpoint WHERE {OF_RUN} AND seq = 0", lambda store: store.load("run:1")),
         ("UPDATE rehydrate.run SET live_to = 1 WHERE run_id = 'run'", LOAD),

@@ -7,6 +7,7 @@ from importlib.resources import files
 import msgspec
 import psycopg
 import pytest
+from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from rehydrate.errors import CheckpointCorruptError, CheckpointFormatError, StoreUnavailableError
@@ -174,16 +175,17 @@ def test_a_schema_of_another_program_is_left_alone(postgres: Place) -> None:
     assert postgres.ask("SELECT tablename FROM pg_tables WHERE schemaname = %s", (postgres.schema,)) == [("invoice",)]
 
 
-def test_a_schema_can_have_any_name(postgres_url: str) -> None:
-    """Quotes, signs of the driver and capital letters in a name are part of it."""
-    place = Place(postgres_url, 'My "schema" 100%s; --')
+@pytest.mark.parametrize("name", ['My "schema" 100%s; --', "of rehydrate.runs"])
+def test_a_schema_can_have_any_name(postgres_url: str, name: str) -> None:
+    """Quotes, signs of the driver, capital letters and what names are replaced by are part of it."""
+    place = Place(postgres_url, name)
     try:
         look(place)
         fill(place)
         assert look(place) is not None
     finally:
         with psycopg.connect(postgres_url, autocommit=True) as connection:
-            connection.execute('DROP SCHEMA "My ""schema"" 100%s; --" CASCADE')
+            connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(name)))
 
 
 def test_a_user_that_may_only_write_can_use_what_is_there(postgres: Place) -> None:
