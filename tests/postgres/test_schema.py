@@ -272,9 +272,10 @@ def test_no_statement_reads_a_whole_table(large: Place) -> None:
     asked = {
         "head": (reading._HEAD, (None, b"run")),
         "place": (reading._PLACE, (None, b"run:1")),
-        "live": (records._LIVE, (1,)),
-        "named": (records._NAMED, (1, [b"a"])),
-        "window": (records._WINDOW, (1, 1)),
+        "live": (records._LIVE.format(run=records._BY_NUMBER), (1,)),
+        "named": (records._NAMED.format(run=records._BY_ID), (b"run", [b"a"])),
+        "window": (records._WINDOW.format(run=records._BY_NUMBER), (1,)),
+        **{f"head {n}": asked for n, asked in enumerate([*records.head_of("run:1"), *records.head_of(Latest("run"))])},
         "lists": (records._LISTS, (1, [1, 2])),
         "pieces": (records._PIECES, ([0, 1], [1, 2], [0, 0], [1, 1], 1)),
         "shared": (records._SHARED, ([0, 0], [0, 1], [1, 2], [0, 0], [1, 1], 1)),

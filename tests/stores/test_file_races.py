@@ -1,4 +1,4 @@
-"""Several processes at one folder of files: who opens it first, who reads what another forgets, what one left behind."""
+"""Several processes at one folder of files: who opens it first, what another forgets, and what one left behind."""
 
 import asyncio
 import os

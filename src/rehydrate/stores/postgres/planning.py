@@ -6,14 +6,14 @@ and inside of their transaction.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from rehydrate.model.checkpoint import Commit
 from rehydrate.stores.packing import SMALL, Source, replaced_keys
 
 from .layout import Did, Place, folded, laid_out
-from .records import named_places, raw_bytes, window_of
+from .records import named_places, raw_bytes
 from .session import Session
 from .waves import Plan, in_order
 
@@ -47,18 +47,18 @@ def _plan(session: Session, commit: Commit, replaced: Sequence[str] | None) -> P
     window: Sequence[Did] = ()
     sources: list[Source] = []
     if replaced is not None:
-        no, window = window_of(session, run_id, what)
-        sources = _sources(session, no, replaced, window, what) if replaced else []
+        no, window, places = named_places(session, run_id, replaced, what)
+        sources = _sources(session, no, {place.key: place for place in places} | folded(window), replaced, what)
     layout = laid_out(commit, sources)
     if not _writes_live(commit) or (len(window) < _FEW and not _is_large(commit) and not replaced):
         return Plan(layout)
     return Plan(layout, folded([*window, (commit.header.seq, layout.entries)]))
 
 
-def _sources(session: Session, no: int, keys: Sequence[str], window: Sequence[Did], what: str) -> list[Source]:
+def _sources(
+    session: Session, no: int, found: Mapping[str, Place | None], keys: Sequence[str], what: str
+) -> list[Source]:
     """Return the small records under some keys, in the order in which they were written."""
-    found: dict[str, Place | None] = {place.key: place for place in named_places(session, no, keys, what)}
-    found.update(folded(window))
     places = [place for key in keys if (place := found.get(key)) is not None and _is_source(place)]
     places.sort(key=lambda place: (place.seq, place.start))
     data = raw_bytes(session, no, places, what)

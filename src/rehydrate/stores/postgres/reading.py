@@ -5,6 +5,7 @@ What does not fit together is `CheckpointCorruptError`, never a shorter answer. 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Sequence
 from typing import Final, TypeVar
 
@@ -12,13 +13,13 @@ import msgspec
 from psycopg.rows import TupleRow
 
 from rehydrate.errors import CheckpointCorruptError
-from rehydrate.model.checkpoint import At, CheckpointRef, Head, Header, RequestRow, Stored, StoredEvent, TurnRow
+from rehydrate.model.checkpoint import At, CheckpointRef, Head, Header, Latest, RequestRow, Stored, StoredEvent, TurnRow
 from rehydrate.stores.records_sum import RecordSum
 from rehydrate.stores.rows import TagRow, open_row
 
 from .headers import HEADER_WIDTH, Named, header_columns, open_header
 from .names import data_of, id_cell, text_of, turn_name
-from .records import live_records, records_at
+from .records import bytes_at, head_of, head_places, live_records, records_at
 from .runs import COLUMNS, WIDTH, RunRow, run_of
 from .session import Session
 
@@ -75,15 +76,21 @@ def read_head(session: Session, run_id: str, now: float | None) -> Head | None:
 
 def read_checkpoint(session: Session, ref: CheckpointRef, now: float | None) -> Stored | None:
     """Return a checkpoint with its records, checked against its header's sum, or `None`."""
+    if not isinstance(ref, At):
+        # Of a head all that is small comes in one round trip. Where a checkpoint was forgotten before the rest was
+        # read, that is not what the header says, and it is looked for again.
+        with contextlib.suppress(CheckpointCorruptError):
+            found = _head_at_once(session, ref, now)
+            if found is not None:
+                return found
     with session.reading():
         place = _place(session, ref, now)
         if place is None:
             return None
         run, head, header = place
         seq = None if header.seq == head.header.seq else header.seq
-        found = records_at(session, run.no, seq, f"run {header.run_id!r} in store {session.store}")
-    records, digests = _checked(header, found)
-    return Stored(header=header, records=records, digests=digests, head=head)
+        records = records_at(session, run.no, seq, _what(session, header))
+    return _checked(head, header, records)
 
 
 def read_records(session: Session, run_id: str, keys: Sequence[str]) -> dict[str, bytes]:
@@ -239,11 +246,29 @@ def _head(session: Session, run: RunRow, row: TupleRow) -> Head:
     return Head(header, standing.owner, standing.epoch, run.alive)
 
 
-def _checked(header: Header, found: Iterable[tuple[str, bytes]]) -> tuple[dict[str, bytes], dict[str, int]]:
-    """Check records against the header; return them and their digests."""
+def _head_at_once(session: Session, ref: str | Latest, now: float | None) -> Stored | None:
+    """Return a run's head with its records; `None` where the checkpoint is another one, or there is none."""
+    name = id_cell(ref) if isinstance(ref, str) else ref.run_id.encode()
+    rows, live, window = session.look((_PLACE if isinstance(ref, str) else _HEAD, (now, name)), *head_of(ref))
+    if not rows or rows[0][0] is None:
+        return None
+    run = run_of(session, rows[0], None if isinstance(ref, str) else ref.run_id)
+    head = _head(session, run, rows[0])
+    if isinstance(ref, str) and ref != head.header.checkpoint_id:
+        return None
+    what = _what(session, head.header)
+    return _checked(head, head.header, bytes_at(session, run.no, head_places(live, window, what), what))
+
+
+def _checked(head: Head, header: Header, found: Iterable[tuple[str, bytes]]) -> Stored:
+    """Return a checkpoint whose records were checked against its header."""
     records: dict[str, bytes] = {}
     with RecordSum() as record_sum:
         for key, data in found:
             records[key] = data
             record_sum.add(key, data)
-        return records, record_sum.checked(header)
+        return Stored(header=header, records=records, digests=record_sum.checked(header), head=head)
+
+
+def _what(session: Session, header: Header) -> str:
+    return f"run {header.run_id!r} in store {session.store}"

@@ -10,11 +10,12 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from rehydrate.errors import CheckpointCorruptError
+from rehydrate.model.checkpoint import Latest
 from rehydrate.stores.packing import Span, made, open_recipe
 
-from .layout import INLINE, Entry, Place, folded, open_entries, open_live
-from .names import data_of, key_name
-from .session import Session
+from .layout import INLINE, Did, Entry, Place, folded, open_entries, open_live
+from .names import data_of, id_cell, key_name
+from .session import Asked, Session
 
 _FOUND: Final = """
 CROSS JOIN LATERAL (
@@ -22,12 +23,19 @@ CROSS JOIN LATERAL (
     WHERE c.run = %s AND c.seq = wanted.seq LIMIT 1
 ) AS found
 """
-_LIVE: Final = "SELECT seq, start, size, crc, key FROM rehydrate.live WHERE run = %s"
+_LIVE: Final = "SELECT seq, start, size, crc, key FROM rehydrate.live WHERE run = {run}"
 _NAMED: Final = f"{_LIVE} AND substr(sha256(key), 1, 16) = ANY(%b::bytea[])"
 _WINDOW: Final = """
-SELECT c.seq, c.entries FROM rehydrate.checkpoint AS c
-WHERE c.run = %s AND c.seq > (SELECT live_to FROM rehydrate.run WHERE no = %s) ORDER BY c.seq
+SELECT c.seq, c.entries FROM rehydrate.run AS run
+JOIN rehydrate.checkpoint AS c ON c.run = run.no AND c.seq > run.live_to WHERE run.no = {run} ORDER BY c.seq
 """
+#: Ways to say which run.
+_BY_NUMBER: Final = "%s::bigint"
+_BY_ID: Final = "(SELECT no FROM rehydrate.run WHERE run_id = %s)"
+_BY_HEAD: Final = """(
+    SELECT run.no FROM rehydrate.checkpoint AS head
+    JOIN rehydrate.run AS run ON run.no = head.run AND run.seq = head.seq WHERE head.checkpoint_id = %s
+)"""
 _NUMBER: Final = "SELECT no FROM rehydrate.run WHERE run_id = %s"
 _ENTRIES: Final = "SELECT seq, entries FROM rehydrate.checkpoint WHERE run = %s AND seq <= %s ORDER BY seq"
 _LISTS: Final = "SELECT seq, entries FROM rehydrate.checkpoint WHERE run = %s AND seq = ANY(%b::bigint[])"
@@ -46,37 +54,48 @@ GROUP BY wanted.made
 _MANY: Final = 1 << 14
 
 
+def head_of(ref: str | Latest) -> list[Asked]:
+    """Return the statements that tell where the records of a head are; nothing for a checkpoint that is none."""
+    by, name = (_BY_HEAD, id_cell(ref)) if isinstance(ref, str) else (_BY_ID, ref.run_id.encode())
+    return [(_LIVE.format(run=by), (name,)), (_WINDOW.format(run=by), (name,))]
+
+
+def head_places(rows: Sequence[Sequence[object]], window: Iterable[tuple[int, object]], what: str) -> list[Place]:
+    """Return where the records of a head are, from what these statements gave."""
+    live: dict[str, Place | None] = {place.key: place for place in (open_live(row, what) for row in rows)}
+    live.update(folded(entries_of(window, what)))
+    return [place for place in live.values() if place is not None]
+
+
 def records_at(session: Session, no: int, seq: int | None, what: str) -> list[tuple[str, bytes]]:
     """Return the records of a checkpoint of a run; of the head without a number."""
     if seq is None:
-        rows, window = session.ask_all([(_LIVE, (no,)), (_WINDOW, (no, no))])
-        live = {place.key: place for place in (open_live(row, what) for row in rows)}
-        places = {**live, **folded(entries_of(window, what))}
-    else:
-        places = folded(entries_of(session.ask(_ENTRIES, (no, seq)), what))
+        asked: list[Asked] = [(_LIVE.format(run=_BY_NUMBER), (no,)), (_WINDOW.format(run=_BY_NUMBER), (no,))]
+        live, window = session.ask_all(asked)
+        return bytes_at(session, no, head_places(live, window, what), what)
+    places = folded(entries_of(session.ask(_ENTRIES, (no, seq)), what))
     return bytes_at(session, no, [place for place in places.values() if place is not None], what)
 
 
 def live_records(session: Session, run_id: str, keys: Sequence[str]) -> dict[str, bytes]:
     """Return those of the head's records that exist."""
     what = f"run {run_id!r} in store {session.store}"
-    no, window = window_of(session, run_id, what)
-    found: dict[str, Place | None] = {place.key: place for place in named_places(session, no, keys, what)}
-    found.update(folded(window))
-    wanted = [place for key in keys if (place := found.get(key)) is not None]
-    return dict(bytes_at(session, no, wanted, what))
+    no, window, places = named_places(session, run_id, keys, what)
+    found = {place.key: place for place in places} | folded(window)
+    return dict(bytes_at(session, no, [place for key in keys if (place := found.get(key)) is not None], what))
 
 
-def window_of(session: Session, run_id: str, what: str) -> tuple[int, list[tuple[int, list[Entry]]]]:
-    """Return a run's number, and what its commits did since what is live was written; 0 for an unknown run."""
-    rows = session.ask(_NUMBER, (run_id.encode(),))
-    no = rows[0][0] if rows else 0
-    return no, entries_of(session.ask(_WINDOW, (no, no)), what)
-
-
-def named_places(session: Session, no: int, keys: Sequence[str], what: str) -> list[Place]:
-    """Return where records with some keys were when what is live was written."""
-    return [open_live(row, what) for row in session.ask(_NAMED, (no, [key_name(key) for key in keys]))]
+def named_places(session: Session, run_id: str, keys: Sequence[str], what: str) -> tuple[int, list[Did], list[Place]]:
+    """Return a run's number (0 for an unknown one), what its commits did since what is live was written, and where
+    records with some keys were then."""
+    name, names = run_id.encode(), [key_name(key) for key in keys]
+    asked: list[Asked] = [
+        (_NUMBER, (name,)),
+        (_WINDOW.format(run=_BY_ID), (name,)),
+        (_NAMED.format(run=_BY_ID), (name, names)),
+    ]
+    rows, window, live = session.ask_all(asked)
+    return rows[0][0] if rows else 0, [*entries_of(window, what)], [open_live(row, what) for row in live]
 
 
 def bytes_at(session: Session, no: int, places: Sequence[Place], what: str) -> list[tuple[str, bytes]]:
