@@ -33,7 +33,7 @@ def test_a_record_is_made_of_what_it_was_made_of() -> None:
     assert len(recipe) < 1000
     spans, tail = open_recipe(recipe, 40, "it")
     assert [(span.seq, span.start, span.size) for span in spans] == [(n, 3 * n + 9, 693) for n in range(40)]
-    shared = b"".join(old[s.seq].data[s.start - old[s.seq].start :][: s.size] for s in spans)
+    shared = [old[s.seq].data[s.start - old[s.seq].start :][: s.size] for s in spans]
     assert made(spans, tail, shared, "it") == data
 
 
@@ -89,7 +89,7 @@ def test_a_forged_recipe_is_refused(recipe: bytes | None) -> None:
 def test_a_source_of_another_size_is_damage() -> None:
     """What was read for a recipe must be as long as it says."""
     spans, tail = open_recipe(forged([[b"a", 1, 0, 10]], 12, b"z"), 7, "it")
-    assert made(spans, tail, b"0123456789", "it") == b"a0123456789z"
-    for shared in (b"", b"012345678", b"0123456789."):
+    assert made(spans, tail, [b"0123456789"], "it") == b"a0123456789z"
+    for shared in ([], [b""], [b"012345678"], [b"0123456789."], [b"0123456789", b""]):
         with pytest.raises(CheckpointCorruptError):
             made(spans, tail, shared, "it")

@@ -7,7 +7,7 @@ mean is not known here. Stored bytes are hostile: what unpacks is bounded.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple, TypeVar
 
 import msgspec
@@ -140,11 +140,12 @@ def open_recipe(body: object, before: int, what: str) -> tuple[list[Span], bytes
     return spans, recipe.tail
 
 
-def made(spans: Sequence[Span], tail: bytes, shared: bytes, what: str) -> bytes:
-    """Return a record from the bytes of its spans, one after the other."""
-    if sum(span.size for span in spans) != len(shared):
+def made(spans: Sequence[Span], tail: bytes, shared: Sequence[bytes], what: str) -> bytes:
+    """Return a record from the bytes of each of its spans. Raises `CheckpointCorruptError` where these are others."""
+    if list(map(len, shared)) != [span.size for span in spans]:
         raise CheckpointCorruptError(what, "what it is made of is not there")
-    return b"".join((*_pieces(spans, shared), tail))
+    pieces = [piece for span, part in zip(spans, shared, strict=True) for piece in (span.inline, part)]
+    return b"".join((*pieces, tail))
 
 
 def packed(items: Sequence[msgspec.Struct]) -> bytes:
@@ -159,11 +160,3 @@ def unpacked(data: bytes, decoder: msgspec.msgpack.Decoder[list[_Item]], what: s
         return decoder.decode(unpacking.decompress(data, _CEILING))
     except (zlib.error, msgspec.MsgspecError) as error:
         raise CheckpointCorruptError(what, str(error)) from None
-
-
-def _pieces(spans: Sequence[Span], shared: bytes) -> Iterator[bytes]:
-    at = 0
-    for span in spans:
-        yield span.inline
-        yield shared[at : at + span.size]
-        at += span.size

@@ -26,10 +26,11 @@ SELECT seq, entries FROM rehydrate.checkpoint
 WHERE run = %s AND seq > (SELECT live_to FROM rehydrate.run WHERE no = %s) ORDER BY seq
 """
 _LIVE: Final = """
-INSERT INTO rehydrate.live (run, seq, start, size, crc, key)
-SELECT %s, * FROM unnest(%b::bigint[], %b::integer[], %b::integer[], %b::integer[], %b::bytea[])
+INSERT INTO rehydrate.live (run, seq, start, size, crc, key, data)
+SELECT %s, * FROM unnest(%b::bigint[], %b::integer[], %b::integer[], %b::integer[], %b::bytea[], %b::bytea[])
 ON CONFLICT (run, substr(sha256(key), 1, 16))
-    DO UPDATE SET seq = excluded.seq, start = excluded.start, size = excluded.size, crc = excluded.crc
+    DO UPDATE SET seq = excluded.seq, start = excluded.start, size = excluded.size, crc = excluded.crc,
+            data = excluded.data
 """
 _GONE: Final = "DELETE FROM rehydrate.live WHERE run = %s AND substr(sha256(key), 1, 16) = ANY(%b::bytea[])"
 _LIVE_TO: Final = "UPDATE rehydrate.run SET live_to = seq WHERE no = %s"
@@ -41,8 +42,8 @@ _LIST: Final = "UPDATE rehydrate.checkpoint SET entries = %b WHERE run = %s AND 
 _REWRITE: Final = "UPDATE rehydrate.checkpoint SET entries = %b, data = %b WHERE run = %s AND seq = %s"
 _MOVE: Final = """
 UPDATE rehydrate.live AS live SET start = moved.start, crc = moved.crc
-FROM unnest(%b::bigint[], %b::integer[], %b::integer[], %b::integer[], %b::bytea[])
-    AS moved (seq, start, size, crc, key)
+FROM unnest(%b::bigint[], %b::integer[], %b::integer[], %b::integer[], %b::bytea[], %b::bytea[])
+    AS moved (seq, start, size, crc, key, data)
 WHERE live.run = %s AND live.seq = moved.seq
     AND substr(sha256(live.key), 1, 16) = substr(sha256(moved.key), 1, 16)
 """
@@ -81,7 +82,7 @@ def written_live(session: Session, no: int, what: str) -> list[Asked]:
     live = folded(entries_of(rows, what))
     places = [live_row(place) for place in live.values() if place is not None]
     names = [key_name(key) for key, place in live.items() if place is None]
-    return [(_LIVE, (no, *columns(5, places))), (_GONE, (no, names)), (_LIVE_TO, (no,))]
+    return [(_LIVE, (no, *columns(6, places))), (_GONE, (no, names)), (_LIVE_TO, (no,))]
 
 
 def _kept(commits: Iterable[tuple[int, list[Entry]]], staying: Sequence[int]) -> dict[int, dict[str, bool]]:
@@ -118,4 +119,4 @@ def _rewritten(session: Session, no: int, seq: int, left: Sequence[Entry], what:
         entries.append(entry._replace(start=at))
         moved.append(live_row(Place(entry.key, seq, at, entry.size)))
         at += entry.used
-    return [(_REWRITE, (seal_entries(entries), b"".join(data), no, seq)), (_MOVE, (*columns(5, moved), no))]
+    return [(_REWRITE, (seal_entries(entries), b"".join(data), no, seq)), (_MOVE, (*columns(6, moved), no))]

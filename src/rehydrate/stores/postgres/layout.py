@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple, TypeAlias, cast
 
 import msgspec
@@ -122,20 +122,23 @@ def folded(commits: Iterable[Did]) -> dict[str, Place | None]:
     found: dict[str, Place | None] = {}
     for seq, entries in commits:
         for key, start, size, data in entries:
-            found[key] = None if start == _REMOVED else Place(key, seq, start, size, data if start == INLINE else None)
+            if start >= 0:
+                found[key] = Place(key, seq, start, size)
+            else:
+                found[key] = Place(key, seq, start, size, data) if start == INLINE else None
     return found
 
 
-def live_row(place: Place) -> tuple[int, int, int, int, bytes]:
-    """Return the row of a live record: number of its commit, start, size, checksum, key."""
+def live_row(place: Place) -> tuple[int, int, int, int, bytes, bytes | None]:
+    """Return the row of a live record: number of its commit, start, size, checksum, key, and what is small itself."""
     key = place.key.encode()
-    return place.seq, place.start, place.size, _crc(place, key), key
+    return place.seq, place.start, place.size, _crc(place, key), key, place.data
 
 
 def open_live(row: Sequence[object], what: str) -> Place:
     """Return what a row says of a live record. Raises `CheckpointCorruptError` that names `what`."""
-    seq, start, size, crc, key = cast("tuple[int, int, int, int, bytes]", tuple(row))
-    place = Place(text_of(key, what), seq, start, size)
+    seq, start, size, crc, key, data = cast("tuple[int, int, int, int, bytes, bytes | None]", tuple(row))
+    place = Place(text_of(key, what), seq, start, size, data)
     if _crc(place, key) != crc:
         raise CheckpointCorruptError(what, "where a record is does not fit its checksum")
     return place
@@ -182,29 +185,27 @@ def open_entries(data: object, what: str) -> list[Entry]:
         listed = _decode(zlib.decompressobj(-zlib.MAX_WBITS, zdict=_KNOWN).decompress(packed, _CEILING))
     except (zlib.error, msgspec.MsgspecError) as error:
         raise CheckpointCorruptError(what, str(error)) from None
-    sizes, count = listed.sizes, listed.inline
+    sizes, count, small = listed.sizes, listed.inline, listed.small
     if len(listed.keys) != len(sizes) or not 0 <= count <= len(sizes):
         raise CheckpointCorruptError(what, "its list of records has no size for each")
-    if min(sizes[:count], default=0) < 0 or sum(sizes[:count]) != len(listed.small):
+    found = [Entry(key, _REMOVED, 0) for key in listed.removes]
+    start = end = 0
+    for index, (key, size) in enumerate(zip(listed.keys, sizes, strict=True)):
+        if index < count:
+            if key is None or size < 0:
+                raise CheckpointCorruptError(what, "its list of records has other bytes than it says")
+            found.append(Entry(key, INLINE, size, small[end : end + size]))
+            end += size
+        else:
+            if key is not None:
+                found.append(Entry(key, start, size))
+            start += abs(size)
+    if end != len(small) or start >= _HALF:
         raise CheckpointCorruptError(what, "its list of records has other bytes than it says")
-    return [*(Entry(key, _REMOVED, 0) for key in listed.removes), *_placed(listed, what)]
-
-
-def _placed(listed: _Entries, what: str) -> Iterator[Entry]:
-    start = 0
-    for index, (key, size) in enumerate(zip(listed.keys, listed.sizes, strict=True)):
-        if index == listed.inline:
-            start = 0
-        if key is not None and index < listed.inline:
-            yield Entry(key, INLINE, size, listed.small[start : start + size])
-        elif key is not None:
-            yield Entry(key, start, size)
-        start += abs(size)
-        if start >= _HALF:
-            raise CheckpointCorruptError(what, "its list of records is longer than any data")
+    return found
 
 
 def _crc(place: Place, key: bytes) -> int:
-    found = zlib.crc32(b"%d %d %d " % place[1:4] + key)
+    found = zlib.crc32(place.data or b"", zlib.crc32(b"%d %d %d " % place[1:4] + key))
     # A number that PostgreSQL's `integer` can hold.
     return found - (1 << 32) if found >= _HALF else found

@@ -18,9 +18,9 @@ from .session import Session
 from .waves import Plan, in_order
 
 #: What is live is written with every so manieth commit of a run, and with one that does so much.
-_EVERY: Final = 128
+_EVERY: Final = 64
 #: But not with one that comes so soon after another.
-_FEW: Final = 96
+_FEW: Final = 60
 _MUCH: Final = 256
 
 

@@ -74,13 +74,15 @@ _TAKEN: Final = """, taken AS (
     JOIN taken USING (ord) JOIN given USING (ord)
 )"""
 _LIVE: Final = """, live AS (
-    INSERT INTO rehydrate.live (run, seq, start, size, crc, key)
-    SELECT taken.no, r.seq, r.start, r.size, r.crc, r.key
-    FROM unnest(%b::bigint[], %b::bigint[], %b::integer[], %b::integer[], %b::integer[], %b::bytea[])
-        AS r (ord, seq, start, size, crc, key)
+    INSERT INTO rehydrate.live (run, seq, start, size, crc, key, data)
+    SELECT taken.no, r.seq, r.start, r.size, r.crc, r.key, r.data
+    FROM unnest(
+        %b::bigint[], %b::bigint[], %b::integer[], %b::integer[], %b::integer[], %b::bytea[], %b::bytea[]
+    ) AS r (ord, seq, start, size, crc, key, data)
     JOIN taken USING (ord)
     ON CONFLICT (run, substr(sha256(key), 1, 16))
-        DO UPDATE SET seq = excluded.seq, start = excluded.start, size = excluded.size, crc = excluded.crc
+        DO UPDATE SET seq = excluded.seq, start = excluded.start, size = excluded.size, crc = excluded.crc,
+            data = excluded.data
 )"""
 _GONE: Final = """, gone AS (
     DELETE FROM rehydrate.live AS live
@@ -164,7 +166,7 @@ def wave(
     planned = list(enumerate(plans, 1))
     add(_TAKEN, 2, [(ord_, plan.layout.data) for ord_, plan in planned])
     live = [(ord_, key, place) for ord_, plan in planned if plan.live for key, place in plan.live.items()]
-    add(_LIVE, 6, [(ord_, *live_row(place)) for ord_, _, place in live if place is not None])
+    add(_LIVE, 7, [(ord_, *live_row(place)) for ord_, _, place in live if place is not None])
     add(_GONE, 2, [(ord_, key_name(key)) for ord_, key, place in live if place is None])
     add(_REQUESTS, 4, [(ord_, *row) for ord_, commit in numbered for row in request_rows(commit)])
     add(_TURNS, 4, [(ord_, *row) for ord_, commit in numbered for row in _turn_rows(commit)])

@@ -24,8 +24,8 @@ CREATE INDEX run_by_workflow ON rehydrate.run (workflow, run_id);
 CREATE INDEX run_by_status ON rehydrate.run (status, run_id);
 
 -- A checkpoint, and all that its commit wrote: one row for each commit, as each row and each entry of an index costs more
--- than a small record. "entries" lists keys and sizes of the records that lie one after the other in "data". Rows are only
--- ever added. One without an id and a body stands for records that a later checkpoint still needs, and is nobody's
+-- than a small record. "entries" has small records themselves, and lists keys and sizes of the others, which lie one after
+-- the other in "data". Rows are only ever added. One without an id and a body stands for records that a later checkpoint still needs, and is nobody's
 -- checkpoint any more. An id that is the hex form of 16 bytes stands there as these.
 CREATE TABLE rehydrate.checkpoint (
     run bigint NOT NULL,
@@ -42,7 +42,8 @@ CREATE TABLE rehydrate.checkpoint (
 ALTER TABLE rehydrate.checkpoint ALTER COLUMN data SET STORAGE EXTERNAL;
 
 -- The records that were live after commit "live_to" of their run, and where in "data" of which commit each of them is; what
--- later commits did is in their "entries". One with a size below 0 is made of parts of earlier ones, which it lists there.
+-- later commits did is in their "entries". One with a size below 0 is made of parts of earlier ones, which it lists there; a
+-- small one stands here itself.
 -- The index holds a name made from the key: it could not hold a key of any length.
 CREATE TABLE rehydrate.live (
     run bigint NOT NULL,
@@ -50,7 +51,8 @@ CREATE TABLE rehydrate.live (
     start integer NOT NULL,
     size integer NOT NULL,
     crc integer NOT NULL,
-    key bytea NOT NULL
+    key bytea NOT NULL,
+    data bytea
 );
 
 CREATE UNIQUE INDEX live_by_name ON rehydrate.live (run, substr(sha256(key), 1, 16));
