@@ -61,8 +61,8 @@ def test_what_is_live_is_written_every_so_often(postgres: Place) -> None:
         assert await store.read("run", ["a", "b", "k3"]) == {"a": b"299", "k3": b"v" * 300}
 
     use(postgres, run)
-    assert postgres.ask("SELECT live_to FROM rehydrate.run") == [(255,)]
-    assert postgres.ask("SELECT count(*), max(seq) FROM rehydrate.live") == [(51, 255)]
+    assert postgres.ask("SELECT live_to FROM rehydrate.run") == [(288,)]
+    assert postgres.ask("SELECT count(*), max(seq) FROM rehydrate.live") == [(51, 288)]
 
 
 def test_what_others_are_made_of_stays_when_it_is_forgotten(postgres: Place) -> None:

@@ -33,8 +33,8 @@ def planned(session: Session, commits: Sequence[Commit]) -> list[Plan]:
 
 
 def _writes_live(commit: Commit) -> bool:
-    # With one that merges records, as the small ones are then gone again.
-    return _is_large(commit) or commit.header.seq % _EVERY == _EVERY - 1 or bool(replaced_keys(commit))
+    # With one that merges records, as the small ones are then gone again; else as far from those as can be.
+    return _is_large(commit) or commit.header.seq % _EVERY == _EVERY // 2 or bool(replaced_keys(commit))
 
 
 def _is_large(commit: Commit) -> bool:
