@@ -19,7 +19,8 @@ from rehydrate.stores.packing import LARGE, Source, recipe_of
 from .names import data_of, text_of
 
 _HALF: Final = 1 << 31
-_CHECK_BYTES: Final = 8
+#: The record sum covers what a list says, too; this finds what was changed before anything is built upon it.
+_CHECK_BYTES: Final = 4
 #: Bytes of an unpacked list of what a commit did; more is damage.
 _CEILING: Final = 256 * 1024 * 1024
 #: What lists and small records often have in common: each is compressed with it, small as it is. It only decides how
@@ -28,7 +29,7 @@ _KNOWN: Final = (
     b"\x1falias\x1f\x1fattempt\x1f\x1ffailure\x1f\x1flimit\x1f\x1frest\x1f\x1fmap\x1f\x1fgather\x1f\x1ftimer\x1f\x1funrouted\x1f"
     b"\x1fsignature\x1f\x1finbox\x1f\x1foutbox\x1f\x1finstance\x1f\x1frequest\x1f\x1fjoin\x1f\x1fdone\x1f\x1freceipts\x1f\x1finput\x1f"
     b"\x1foutput\x1f\x1fturn\x1f\x1frun\x1f\x1fpart\x1f\x1fstate\x1f\xa3str\xc4\xa4bool\xc4\x01\xc3\xa5float\xa4dict\x94\xc4"
-    b"\xa4list\x94\xc4\x03\xdc\x00\x92\xff\xff\x92@\x93\x00\xcd\x04\xcd\x08\x00\x00\x01\x00\x00\xcd\x01\xcd\x02\x93\x90\x95\xad"
+    b"\xa4list\x94\xc4\x03\xdc\x00\x92\xff\xff\x92@\x93\x00\xcd\x04\x0f\xcd\x08\x07\x00\x00\x01\x00\x00\xcd\x01\xcd\x02\x95\x90\x95\xad"
     b"\x1fpart\x1f\xaa\x1fstate\x1f\xae\x1fcounter\x1f\xa7/\x1fstep\x1f\xa8/\x1fscope\x1f\x95\x0d\x14\x2d\xcd\x04\x15"
     b'RH\x01\x00\x00\x04RH\x01\x00\x00\x00\x02\x91RH\x01\x00\x00\x00"\x94\x96\x01RH\x01\x00\x00\x00"\x93\x91\x93\x00\xa3int'
     b"\xc4\x01\x91\x97\xa5\x00\x91\x01\xa7message\xa0\xa0RH\x01\x00\x00\x00\x09\x98\x90\x01\x01\x00\x00\x00"
@@ -54,6 +55,7 @@ _decode = msgspec.msgpack.Decoder(_Entries).decode
 #: Instead of a place in data: the key was removed; the record lies in the list itself.
 _REMOVED: Final = -1
 INLINE: Final = -2
+_SHORT: Final = 512
 #: Records with fewer bytes lie in the list of their commit, and are compressed with it.
 _SMALL: Final = 256
 
@@ -170,7 +172,9 @@ def seal_entries(entries: Iterable[Entry]) -> bytes:
             b"".join(entry.data for entry in small),
         )
     )
-    packing = zlib.compressobj(1, zlib.DEFLATED, -12, 5, zlib.Z_DEFAULT_STRATEGY, _KNOWN)
+    # To set up a larger window takes longer than a short list itself.
+    window, memory = (-10, 3) if len(listed) < _SHORT else (-zlib.MAX_WBITS, 8)
+    packing = zlib.compressobj(6, zlib.DEFLATED, window, memory, zlib.Z_DEFAULT_STRATEGY, _KNOWN)
     packed = packing.compress(listed) + packing.flush()
     return hashlib.sha256(packed).digest()[:_CHECK_BYTES] + packed
 
