@@ -116,6 +116,25 @@ def test_a_single_record_is_not_read_from_another_place(postgres: Place) -> None
         use(postgres, lambda store: store.read("run", ["all 0"]))
 
 
+def test_a_damaged_run_holds_up_no_other(postgres: Place) -> None:
+    """Of commits that share a transaction, only that of the run whose list of records was changed is refused."""
+
+    async def run(store: PostgresCheckpointStorage) -> None:
+        makers = [CommitMaker(f"r{number}") for number in range(10)]
+        await asyncio.gather(*(store.commit(maker.claim({"a": b"1"})) for maker in makers))
+        (no,) = postgres.ask("SELECT no FROM rehydrate.run WHERE run_id = 'r4'")[0]
+        postgres.change(f"UPDATE rehydrate.checkpoint SET entries = substr(entries, 2) WHERE run = {no}")
+        many = {f"k{number}": b"v" for number in range(300)}
+        commits = [maker.step(many) for maker in makers]
+        results = await asyncio.gather(*map(store.commit, commits), return_exceptions=True)
+        assert [number for number, result in enumerate(results) if result is not None] == [4]
+        assert isinstance(results[4], CheckpointCorruptError)
+        assert "run 'r4'" in str(results[4])
+        assert [header.seq for header in await store.runs()] == [1, 1, 1, 1, 0, 1, 1, 1, 1, 1]
+
+    use(postgres, run)
+
+
 def test_an_earlier_checkpoint_needs_no_later_one(postgres: Place) -> None:
     """The parts load although what they became is lost."""
     use(postgres, fill)

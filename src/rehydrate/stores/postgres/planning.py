@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from rehydrate.errors import CheckpointCorruptError
 from rehydrate.model.checkpoint import Commit
 from rehydrate.stores.packing import SMALL, Source, replaced_keys
 
@@ -24,12 +25,21 @@ _FEW: Final = 60
 _MUCH: Final = 256
 
 
-def planned(session: Session, commits: Sequence[Commit]) -> list[Plan]:
-    """Return how commits of different runs are written; their runs are locked where something is read for that."""
+def planned(session: Session, commits: Sequence[Commit]) -> list[Plan | CheckpointCorruptError]:
+    """Return how commits of different runs are written, or what is wrong with the run of one.
+
+    Their runs are locked where something is read for that.
+    """
     known = {c.header.run_id: replaced_keys(c) for c in commits if c.expected is not None and _writes_live(c)}
     if known:
         session.ask(*in_order(commits))
-    return [_plan(session, commit, known.get(commit.header.run_id)) for commit in commits]
+    plans: list[Plan | CheckpointCorruptError] = []
+    for commit in commits:
+        try:
+            plans.append(_plan(session, commit, known.get(commit.header.run_id)))
+        except CheckpointCorruptError as error:
+            plans.append(error)
+    return plans
 
 
 def _writes_live(commit: Commit) -> bool:

@@ -64,7 +64,12 @@ def write_commits(session: Session, commits: Sequence[Commit], now: float | None
     try:
         with session.writing():
             plans = planned(session, commits)
-            taken = session.ask_all([*_wave(session, commits, plans, now), ("COMMIT", ())])[-2]
+            good = [plan for plan in plans if isinstance(plan, Plan)]
+            if len(good) == len(commits):
+                taken = session.ask_all([*_wave(session, commits, good, now), ("COMMIT", ())])[-2]
+            else:
+                session.undo()
+                taken = []
     except psycopg.Error as error:
         if not is_of_rows(error):
             raise
@@ -72,6 +77,11 @@ def write_commits(session: Session, commits: Sequence[Commit], now: float | None
         if len(commits) == 1:
             return [refused(session, commits, error)]
         return _write_apart(session, commits, now, again=again)
+    if len(good) < len(commits):
+        # A run that is damaged holds up no other.
+        rest = [commit for commit, plan in zip(commits, plans, strict=True) if isinstance(plan, Plan)]
+        outcomes = iter(write_commits(session, rest, now, again=again) if rest else ())
+        return [next(outcomes) if isinstance(plan, Plan) else plan for plan in plans]
     return _outcomes(session, commits, {row[0] for row in taken}, now, again=again)
 
 
@@ -97,10 +107,14 @@ def _write_apart(session: Session, commits: Sequence[Commit], now: float | None,
     """Write each commit with a savepoint around it, all in one transaction."""
     taken: set[int] = set()
     errors: dict[int, psycopg.Error] = {}
+    errors_of: dict[int, RehydrateError] = {}
     with session.writing():
         session.ask(*in_order(commits))
         plans = planned(session, commits)
         for number, (commit, plan) in enumerate(zip(commits, plans, strict=True), 1):
+            if not isinstance(plan, Plan):
+                errors_of[number] = plan
+                continue
             try:
                 with session.apart():
                     rows = session.ask(*_wave(session, [commit], [plan], now)[-1])
@@ -110,8 +124,8 @@ def _write_apart(session: Session, commits: Sequence[Commit], now: float | None,
                 errors[number] = error
             else:
                 taken.update([number] if rows else [])
-    errors_of = {number: refused(session, [commits[number - 1]], error) for number, error in errors.items()}
-    outcomes = _outcomes(session, commits, taken | set(errors), now, again=again)
+    errors_of |= {number: refused(session, [commits[number - 1]], error) for number, error in errors.items()}
+    outcomes = _outcomes(session, commits, taken | set(errors_of), now, again=again)
     return [errors_of.get(number, outcome) for number, outcome in enumerate(outcomes, 1)]
 
 
