@@ -85,27 +85,40 @@ def test_what_others_are_made_of_stays_when_it_is_forgotten(postgres: Place) -> 
     assert postgres.ask(nameless) == [(0, 0)]
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        "DELETE FROM rehydrate.checkpoint WHERE seq = 7",
-        "UPDATE rehydrate.checkpoint SET data = '' WHERE seq = 7",
-        "UPDATE rehydrate.checkpoint SET data = set_byte(data, 99, get_byte(data, 99) # 1) WHERE seq = 7",
-        "UPDATE rehydrate.checkpoint SET data = set_byte(data, 9, get_byte(data, 9) # 1) WHERE seq = 25",
-        "UPDATE rehydrate.checkpoint SET data = (SELECT data FROM rehydrate.checkpoint WHERE seq = 50) WHERE seq = 25",
-        "UPDATE rehydrate.live SET seq = 50 WHERE key = 'all 0'",
-        "UPDATE rehydrate.live SET key = 'all 9' WHERE key = 'all 0'",
-        "UPDATE rehydrate.live SET size = -size WHERE key = 'all 0'",
-        "DELETE FROM rehydrate.live WHERE key = 'first'",
-        "UPDATE rehydrate.run SET live_to = 90",
-    ],
-)
-def test_damage_to_what_records_are_made_of_is_reported(postgres: Place, damage: str) -> None:
+#: Each changes one row.
+DAMAGE = [
+    "DELETE FROM rehydrate.checkpoint WHERE seq = 7",
+    "UPDATE rehydrate.checkpoint SET data = '' WHERE seq = 7",
+    "UPDATE rehydrate.checkpoint SET data = set_byte(data, 99, get_byte(data, 99) # 1) WHERE seq = 7",
+    "UPDATE rehydrate.checkpoint SET data = set_byte(data, 9, get_byte(data, 9) # 1) WHERE seq = 25",
+    "UPDATE rehydrate.checkpoint SET data = (SELECT data FROM rehydrate.checkpoint WHERE seq = 50) WHERE seq = 25",
+    "UPDATE rehydrate.live SET seq = 50 WHERE key = 'all 0'",
+    "UPDATE rehydrate.live SET key = 'all 9' WHERE key = 'all 0'",
+    "UPDATE rehydrate.live SET size = -size WHERE key = 'all 0'",
+    "DELETE FROM rehydrate.live WHERE key = 'first'",
+    "UPDATE rehydrate.run SET live_to = 90",
+]
+
+
+def test_damage_to_what_records_are_made_of_is_reported(postgres: Place) -> None:
     """A head that needs what was lost or changed is damage, and never another one."""
     use(postgres, fill)
-    assert postgres.change(damage) == 1
-    with pytest.raises(CheckpointCorruptError):
-        use(postgres, lambda store: store.load(Latest("run")))
+    kept = ("checkpoint", "live")
+    postgres.change(*(f"CREATE TABLE rehydrate.kept_{name} AS SELECT * FROM rehydrate.{name}" for name in kept))
+
+    async def load(store: PostgresCheckpointStorage) -> None:
+        for damage in DAMAGE:
+            assert postgres.change(damage) == 1
+            with pytest.raises(CheckpointCorruptError):
+                await store.load(Latest("run"))
+            for name in kept:
+                postgres.change(
+                    f"DELETE FROM rehydrate.{name}", f"INSERT INTO rehydrate.{name} SELECT * FROM rehydrate.kept_{name}"
+                )
+            postgres.change("UPDATE rehydrate.run SET live_to = 75")
+            assert await store.load(Latest("run")) is not None
+
+    use(postgres, load)
 
 
 def test_a_single_record_is_not_read_from_another_place(postgres: Place) -> None:
