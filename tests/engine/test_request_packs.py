@@ -18,11 +18,11 @@ from rehydrate.engine.requests import (
     get_request,
     has_requests,
     name_of,
-    open_requests,
     pack_requests,
     renew_ids,
     requests_in,
     standing_requests,
+    take_requests,
     unpack_requests,
 )
 from rehydrate.engine.run import Draft, Run, delta_of
@@ -64,7 +64,7 @@ def _asked(executor: str, activation: int, count: int, size: int = 1) -> Request
 
 def _ask(run: Run, asked: list[RequestRecord], apart: int = 32) -> None:
     draft = Draft(run)
-    open_requests(draft, _SCOPE, list(asked), apart)
+    take_requests(draft, _SCOPE, list(asked), apart)
     _apply(run, draft)
 
 
@@ -165,6 +165,26 @@ def test_what_is_large_stays_apart_and_a_pack_is_bounded() -> None:
     _ask(run, [_asked("b", 1, count, SMALL) for count in range(40)] + [_asked("c", 1, 0, SMALL + 1)])
     assert [pack.count for _, pack in run.items(_SCOPE, "requests")[3:]] == [16, 16, 8]
     assert list(run.table(_SCOPE, "request")) == ["c#1?0"]
+
+
+def test_where_only_large_ones_are_asked_nothing_is_looked_for_among_what_is_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """However many large requests are open, asking one more lists none of them; a small one does."""
+    run, listed = _run(), list[str]()
+    _ask(run, [_asked("a", 1, count, SMALL + 1) for count in range(40)])
+    items = Draft.items
+
+    def listing(draft: Draft, path: str, kind: str) -> list:
+        listed.append(kind)
+        return items(draft, path, kind)
+
+    monkeypatch.setattr(Draft, "items", listing)
+    _ask(run, [_asked("a", 2, 0, SMALL + 1)])
+    assert listed == []
+    _ask(run, [_asked("a", 3, 0)])
+    assert listed == ["request"]
+    assert run.count(_SCOPE, "request") == 42
 
 
 def test_an_answer_opens_one_pack_and_writes_little() -> None:

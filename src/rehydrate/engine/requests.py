@@ -112,14 +112,16 @@ def standing_requests(records: Run | Draft, path: str) -> list[tuple[str, Trail]
     return found
 
 
-def open_requests(draft: Draft, path: str, asked: list[RequestRecord], apart: int) -> None:
+def take_requests(draft: Draft, path: str, asked: list[RequestRecord], apart: int) -> None:
     """Take requests that a scope has asked; where `apart` small ones would have records of their own, they share."""
     if not asked:
         return
+    has_small = any(map(_is_small, asked))
     for request in asked:
         draft.put(path, "request", name_of(request), request)
     asked.clear()
-    if draft.count(path, "request") >= apart:
+    # What is large stays apart, so without a small one there is nothing to look for among all that are open.
+    if has_small and draft.count(path, "request") >= apart:
         _pack(draft, path, apart)
 
 
@@ -219,7 +221,7 @@ def pack_requests(run: Run, apart: int) -> None:
 
 def _pack(draft: Draft, path: str, apart: int) -> None:
     singles: list[tuple[str, RequestRecord]] = draft.items(path, "request")
-    small = [record for name, record in singles if len(record.data.data) <= SMALL and name == name_of(record)]
+    small = [record for name, record in singles if _is_small(record) and name == name_of(record)]
     if len(small) < apart:
         return
     small.sort(key=_order)
@@ -228,6 +230,10 @@ def _pack(draft: Draft, path: str, apart: int) -> None:
     draft.totals["request"] += len(small)
     for some in _chunks(small):
         draft.put(path, "requests", name_of(some[0]), _packed(draft, path, some))
+
+
+def _is_small(request: RequestRecord) -> bool:
+    return len(request.data.data) <= SMALL
 
 
 def _order(request: RequestRecord) -> tuple[object, int, int]:
