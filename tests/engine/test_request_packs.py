@@ -8,8 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rehydrate.codecs.records import decode_record, encode_record
+from rehydrate.engine import reading
 from rehydrate.engine.invariants import check_run
-from rehydrate.engine.request_list import find_by_id, stretches
+from rehydrate.engine.reading import OpenedRequest
+from rehydrate.engine.request_list import find_by_ids, stretches
 from rehydrate.engine.requests import (
     MOST,
     SMALL,
@@ -75,6 +77,10 @@ def _close(run: Run, *names: str) -> list[RequestRecord]:
     return closed
 
 
+def _by_id(run: Run, request_id: str) -> OpenedRequest | None:
+    return find_by_ids(run, [request_id]).get(request_id)
+
+
 def _apply(run: Run, draft: Draft) -> None:
     totals = draft.totals
     run.apply(draft.delta())
@@ -104,7 +110,7 @@ def _same(run: Run, expected: dict[str, RequestRecord]) -> None:
     assert [len(stretch.requests(run)) for stretch in listed] == [stretch.size for stretch in listed]
     for name in ("a1#1?0", "a#2?1", "b#7?2"):
         assert get_request(run, _SCOPE, name) == expected.get(name)
-        opened = find_by_id(run, outer_id("birth", f"{_SCOPE}/{name}"))
+        opened = _by_id(run, outer_id("birth", f"{_SCOPE}/{name}"))
         assert (None if opened is None else (opened.name, opened.record)) == (
             (name, expected[name]) if name in expected else None
         )
@@ -192,7 +198,7 @@ def test_an_answer_opens_one_pack_and_writes_little() -> None:
     run = _run()
     _ask(run, [_asked("a", 1, count) for count in range(10_000)])
     run = _reloaded(run)
-    opened = find_by_id(run, outer_id("birth", f"{_SCOPE}/a#1?7777"))
+    opened = _by_id(run, outer_id("birth", f"{_SCOPE}/a#1?7777"))
     assert opened is not None
     draft = Draft(run)
     assert close_request(draft, _SCOPE, opened.name).count == 7777
@@ -200,7 +206,7 @@ def test_an_answer_opens_one_pack_and_writes_little() -> None:
     assert _written(run, draft) < 60
     run.apply(draft.delta())
     assert run.totals["request"] == 9_999
-    assert find_by_id(run, opened.request_id) is None
+    assert _by_id(run, opened.request_id) is None
 
 
 def test_closing_all_of_a_pack_writes_it_again_a_few_times_only() -> None:
@@ -227,7 +233,7 @@ def test_a_request_that_was_renamed_is_found_by_the_id_that_the_outside_knows() 
     known = AliasRecord("old#1/a#1?3")
     run.apply(delta_of({(_SCOPE, "alias", "a#1?3"): known}))
     _ask(run, [_asked("a", 1, count) for count in range(40)])
-    opened = find_by_id(_reloaded(run), outer_id("birth", "old#1/a#1?3"))
+    opened = _by_id(_reloaded(run), outer_id("birth", "old#1/a#1?3"))
     assert opened is not None
     assert opened.name == "a#1?3"
 
@@ -240,12 +246,33 @@ def test_another_birth_gives_other_ids() -> None:
     stale = _reloaded(run)
     renew_ids(run)
     fresh = _reloaded(run)
-    wanted = outer_id("other", f"{_SCOPE}/a#1?1")
+    wanted = outer_id("other", f"{_SCOPE}/a#1?299")
     for found in (stale, fresh):
-        opened = find_by_id(found, wanted)
+        opened = _by_id(found, wanted)
         assert opened is not None
-        assert opened.name == "a#1?1"
+        assert opened.name == "a#1?299"
     assert (len(stale.packs), len(fresh.packs)) == (2, 1)
+
+
+def test_many_ids_are_found_in_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Single ones are hashed once, however many are wanted, and of the packs only what they say they have."""
+    run = _run()
+    large = [_asked("b", 1, count, SMALL + 1) for count in range(30)]
+    _ask(run, [_asked("a", 1, count) for count in range(600)] + large)
+    run, hashed = _reloaded(run), list[str]()
+
+    def hashing(birth: str, name: str) -> str:
+        hashed.append(name)
+        return outer_id(birth, name)
+
+    monkeypatch.setattr(reading, "outer_id", hashing)
+    names = [f"b#1?{count}" for count in range(0, 30, 2)] + [f"a#1?{count}" for count in range(256, 276)]
+    wanted = {outer_id("birth", f"{_SCOPE}/{name}"): name for name in names}
+    assert {key: opened.name for key, opened in find_by_ids(run, wanted).items()} == wanted
+    assert len(hashed) <= 20 + 30
+    assert len(run.packs) == 1
+    assert len(find_by_ids(run, [*wanted, "f" * 32])) == len(wanted)
+    assert len(run.packs) == 3
 
 
 @pytest.mark.parametrize("request_id", ["", "zz", "0", "00", "no id at all", "\udc80" * 8, "f" * 32, "ä" * 40])
@@ -253,7 +280,7 @@ def test_no_text_that_is_no_id_finds_anything(request_id: str) -> None:
     """What a caller passes as an id may be any text."""
     run = _run()
     _ask(run, [_asked("a", 1, count) for count in range(40)])
-    assert find_by_id(run, request_id) is None
+    assert _by_id(run, request_id) is None
 
 
 @pytest.mark.parametrize("name", ["", "a", "a#1", "a#1?99", "b#1?0", "a#" + "9" * 5000 + "?1", "a#1?0/x"])
