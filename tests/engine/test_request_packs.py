@@ -28,8 +28,9 @@ from rehydrate.engine.requests import (
     unpack_requests,
 )
 from rehydrate.engine.run import Draft, Run, delta_of
-from rehydrate.errors import CheckpointCorruptError
+from rehydrate.errors import CheckpointCorruptError, InconsistentRunError
 from rehydrate.ids import order_key, outer_id
+from rehydrate.model.checkpoint import Head, Stored, key_text
 from rehydrate.model.records import (
     AliasRecord,
     InputRecord,
@@ -41,6 +42,8 @@ from rehydrate.model.records import (
 )
 from rehydrate.model.request_packs import ClosedRecord, RequestGroup, RequestsRecord
 from rehydrate.model.sealed import Sealed
+from rehydrate.runtime.checkpoint import restored
+from rehydrate.testing.store_contract import CommitMaker
 
 _SCOPE = "child#1"
 
@@ -317,6 +320,31 @@ def test_records_that_do_not_fit_together_are_told(records: dict[str, Record], b
     assert [text[:3] for text in check_run(run)] == [broken]
 
 
+_ENDLESS = "9" * 5000
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "record"),
+    [
+        ("request", f"a#{_ENDLESS}?0", _asked("a", 1, 0)),
+        ("request", "a#1?0", _asked(_ENDLESS, 1, 0)),
+        ("requests", "a#1?0", msgspec.structs.replace(_PACK, low=f"a#{_ENDLESS}?0")),
+        ("requests", "a#1?0", msgspec.structs.replace(_PACK, high=f"a#{_ENDLESS}?0")),
+        ("scope", f"a#{_ENDLESS}", ScopeRecord(())),
+    ],
+)
+def test_a_name_with_a_number_that_cannot_be_read_is_told_when_a_run_is_loaded(
+    kind: str, name: str, record: Record
+) -> None:
+    """Nothing that orders requests or scopes meets such a number."""
+    run = _run()
+    run.apply({(_SCOPE, kind): {name: record}})
+    header = CommitMaker().claim().header
+    records = {key_text(*key): encode_record(one) for key, one in run.records()}
+    with pytest.raises(InconsistentRunError, match="I25"):
+        restored(Stored(header, records, {}, Head(header, None, 1, False)))
+
+
 @pytest.mark.parametrize(
     "changed",
     [
@@ -325,6 +353,12 @@ def test_records_that_do_not_fit_together_are_told(records: dict[str, Record], b
         {"body": msgspec.msgpack.encode([_asked("a", 1, 0), _asked("a", 1, 1)])},
         {"body": msgspec.msgpack.encode([_asked("b", 1, 0)])},
         {"low": "a#1?1"},
+        {
+            "body": msgspec.msgpack.encode([_asked("a", 1, 0), _asked("9" * 5000, 1, 0), _asked("a", 1, 1)]),
+            "groups": (RequestGroup("a", (2,), 1), RequestGroup("9" * 5000, (2,), 1), RequestGroup("a", (2,), 1)),
+            "high": "a#1?1",
+            "ids": b"123412341234",
+        },
         {"groups": (RequestGroup("a", (3,), 1),)},
     ],
 )

@@ -24,8 +24,8 @@ MOST: Final = 256
 MOST_BYTES: Final = 64 * 1024
 #: A request with more data stands in a record of its own.
 SMALL: Final = 4 * 1024
-#: No name of a request is longer.
-_LONGEST: Final = 400
+#: No name of a request is longer; the numbers in such a text can be read, whoever wrote it.
+LONGEST: Final = 400
 
 _encode: Final = msgspec.msgpack.Encoder().encode
 _decode: Final = msgspec.msgpack.Decoder(tuple[RequestRecord, ...]).decode
@@ -182,7 +182,7 @@ def requests_held(pack: RequestsRecord) -> tuple[RequestRecord, ...]:
         raise CheckpointCorruptError(what, str(error)) from None
     names = [name_of(request) for request in requests]
     right = len(set(names)) == pack.count > 0 and (names[0], names[-1]) == (pack.low, pack.high)
-    if not right or _groups(requests) != pack.groups:
+    if not right or max(map(len, names)) > LONGEST or _groups(requests) != pack.groups:
         raise CheckpointCorruptError(what, "they are others than their record says")
     return requests
 
@@ -272,7 +272,7 @@ def _groups(requests: Iterable[RequestRecord]) -> tuple[RequestGroup, ...]:
 
 
 def _find(records: Run | Draft, path: str, name: str) -> _Place | None:
-    if len(name) > _LONGEST or not records.count(path, "requests"):
+    if len(name) > LONGEST or not records.count(path, "requests"):
         return None
     key = order_key(name)
     for label, pack in records.items(path, "requests"):
