@@ -81,6 +81,12 @@ def requests_of(records: Run | Draft, path: str, label: str, pack: RequestsRecor
     return [(name, opened.requests[index]) for name, index in opened.places.items() if not closed >> index & 1]
 
 
+def names_in(records: Run | Draft, path: str, label: str, pack: RequestsRecord) -> list[str]:
+    """Return the names of the open requests of one pack. What it opens for that is not remembered."""
+    closed = _closed(records, path, label)
+    return [name_of(request) for index, request in enumerate(requests_held(pack)) if not closed >> index & 1]
+
+
 def open_in_pack(records: Run | Draft, path: str, label: str, pack: RequestsRecord) -> int:
     """Return how many requests of a pack are open."""
     return pack.count - _closed(records, path, label).bit_count()
