@@ -53,7 +53,7 @@ from .mapping import add_left
 from .maps import close_maps, map_of
 from .plan import ChainKey, Plan, invocation_name
 from .reading import surfaced, yielded
-from .requests import open_requests
+from .requests import take_requests
 from .run import birth_of
 from .scopes import is_over, trail_of
 from .sharing import come_to_rest, forget_inputs
@@ -118,7 +118,7 @@ class Barrier:
                 self._take_invocation(delivery, done)
             if executor in self.resting:
                 self._take_scopes(executor)
-        open_requests(self.draft, self.path, self.asked, self.change.graph.requests_apart)
+        take_requests(self.draft, self.path, self.asked, self.change.graph.requests_apart)
         self.change.events.append(SuperstepCompleted(path=self.path, superstep=self.superstep))
         if self.draft.totals["join"]:
             fire_joins(self.change, self.path, self.graph, self.arrivals)

@@ -21,7 +21,7 @@ from rehydrate.model.request_packs import ID_BYTES, RequestsRecord
 from rehydrate.model.sealed import Items
 
 from .plan import invocation_name
-from .requests import standing_requests
+from .requests import LONGEST, standing_requests
 from .rope import numbers_of
 from .run import Run
 from .splicing import grows
@@ -97,6 +97,7 @@ def _check_scope(run: Run, path: str) -> list[str]:
     broken = _check_packs(run, path, where)
     if broken:
         return found + broken
+    found += _check_names(run, path, where)
     found += _check_state(run, path, where)
     found += _check_maps(run, path, step, where)
     found += _check_inputs(run, path, scope, where)
@@ -122,6 +123,18 @@ def _check_packs(run: Run, path: str, where: str) -> list[str]:
         if not bits or pack is None or bits.bit_length() > pack.count or bits.bit_count() == pack.count:
             found.append(f"I24: what is closed is some of a pack ({where}: {name!r})")
     return found
+
+
+def _check_names(run: Run, path: str, where: str) -> list[str]:
+    """Requests and scopes are ordered by the numbers in their names, and a number can be too long to be read."""
+    texts = [(name, max(len(name), len(record.executor))) for name, record in run.items(path, "request")]
+    texts += [(name, max(len(pack.low), len(pack.high))) for name, pack in run.items(path, "requests")]
+    texts += [(name, len(name)) for name in run.table(path, "scope")]
+    return [
+        f"I25: a request or a scope has a name that can be one ({where}: {name[:LONGEST]!r})"
+        for name, longest in texts
+        if longest > LONGEST
+    ]
 
 
 def _check_maps(run: Run, path: str, step: StepRecord | None, where: str) -> list[str]:
