@@ -8,8 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rehydrate.codecs.records import decode_record, encode_record
+from rehydrate.engine import reading
 from rehydrate.engine.invariants import check_run
-from rehydrate.engine.request_list import find_by_id, stretches
+from rehydrate.engine.reading import OpenedRequest
+from rehydrate.engine.request_list import find_by_ids, stretches
 from rehydrate.engine.requests import (
     MOST,
     SMALL,
@@ -18,16 +20,17 @@ from rehydrate.engine.requests import (
     get_request,
     has_requests,
     name_of,
-    open_requests,
     pack_requests,
     renew_ids,
     requests_in,
     standing_requests,
+    take_requests,
     unpack_requests,
 )
 from rehydrate.engine.run import Draft, Run, delta_of
-from rehydrate.errors import CheckpointCorruptError
+from rehydrate.errors import CheckpointCorruptError, InconsistentRunError
 from rehydrate.ids import order_key, outer_id
+from rehydrate.model.checkpoint import Head, Stored, key_text
 from rehydrate.model.records import (
     AliasRecord,
     InputRecord,
@@ -39,6 +42,8 @@ from rehydrate.model.records import (
 )
 from rehydrate.model.request_packs import ClosedRecord, RequestGroup, RequestsRecord
 from rehydrate.model.sealed import Sealed
+from rehydrate.runtime.checkpoint import restored
+from rehydrate.testing.store_contract import CommitMaker
 
 _SCOPE = "child#1"
 
@@ -64,7 +69,7 @@ def _asked(executor: str, activation: int, count: int, size: int = 1) -> Request
 
 def _ask(run: Run, asked: list[RequestRecord], apart: int = 32) -> None:
     draft = Draft(run)
-    open_requests(draft, _SCOPE, list(asked), apart)
+    take_requests(draft, _SCOPE, list(asked), apart)
     _apply(run, draft)
 
 
@@ -73,6 +78,10 @@ def _close(run: Run, *names: str) -> list[RequestRecord]:
     closed = [close_request(draft, _SCOPE, name) for name in names]
     _apply(run, draft)
     return closed
+
+
+def _by_id(run: Run, request_id: str) -> OpenedRequest | None:
+    return find_by_ids(run, [request_id]).get(request_id)
 
 
 def _apply(run: Run, draft: Draft) -> None:
@@ -104,7 +113,7 @@ def _same(run: Run, expected: dict[str, RequestRecord]) -> None:
     assert [len(stretch.requests(run)) for stretch in listed] == [stretch.size for stretch in listed]
     for name in ("a1#1?0", "a#2?1", "b#7?2"):
         assert get_request(run, _SCOPE, name) == expected.get(name)
-        opened = find_by_id(run, outer_id("birth", f"{_SCOPE}/{name}"))
+        opened = _by_id(run, outer_id("birth", f"{_SCOPE}/{name}"))
         assert (None if opened is None else (opened.name, opened.record)) == (
             (name, expected[name]) if name in expected else None
         )
@@ -167,12 +176,32 @@ def test_what_is_large_stays_apart_and_a_pack_is_bounded() -> None:
     assert list(run.table(_SCOPE, "request")) == ["c#1?0"]
 
 
+def test_where_only_large_ones_are_asked_nothing_is_looked_for_among_what_is_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """However many large requests are open, asking one more lists none of them; a small one does."""
+    run, listed = _run(), list[str]()
+    _ask(run, [_asked("a", 1, count, SMALL + 1) for count in range(40)])
+    items = Draft.items
+
+    def listing(draft: Draft, path: str, kind: str) -> list:
+        listed.append(kind)
+        return items(draft, path, kind)
+
+    monkeypatch.setattr(Draft, "items", listing)
+    _ask(run, [_asked("a", 2, 0, SMALL + 1)])
+    assert listed == []
+    _ask(run, [_asked("a", 3, 0)])
+    assert listed == ["request"]
+    assert run.count(_SCOPE, "request") == 42
+
+
 def test_an_answer_opens_one_pack_and_writes_little() -> None:
     """Of ten thousand open requests one is found by its id and closed: that opens one pack and writes some bytes."""
     run = _run()
     _ask(run, [_asked("a", 1, count) for count in range(10_000)])
     run = _reloaded(run)
-    opened = find_by_id(run, outer_id("birth", f"{_SCOPE}/a#1?7777"))
+    opened = _by_id(run, outer_id("birth", f"{_SCOPE}/a#1?7777"))
     assert opened is not None
     draft = Draft(run)
     assert close_request(draft, _SCOPE, opened.name).count == 7777
@@ -180,7 +209,7 @@ def test_an_answer_opens_one_pack_and_writes_little() -> None:
     assert _written(run, draft) < 60
     run.apply(draft.delta())
     assert run.totals["request"] == 9_999
-    assert find_by_id(run, opened.request_id) is None
+    assert _by_id(run, opened.request_id) is None
 
 
 def test_closing_all_of_a_pack_writes_it_again_a_few_times_only() -> None:
@@ -207,7 +236,7 @@ def test_a_request_that_was_renamed_is_found_by_the_id_that_the_outside_knows() 
     known = AliasRecord("old#1/a#1?3")
     run.apply(delta_of({(_SCOPE, "alias", "a#1?3"): known}))
     _ask(run, [_asked("a", 1, count) for count in range(40)])
-    opened = find_by_id(_reloaded(run), outer_id("birth", "old#1/a#1?3"))
+    opened = _by_id(_reloaded(run), outer_id("birth", "old#1/a#1?3"))
     assert opened is not None
     assert opened.name == "a#1?3"
 
@@ -220,12 +249,33 @@ def test_another_birth_gives_other_ids() -> None:
     stale = _reloaded(run)
     renew_ids(run)
     fresh = _reloaded(run)
-    wanted = outer_id("other", f"{_SCOPE}/a#1?1")
+    wanted = outer_id("other", f"{_SCOPE}/a#1?299")
     for found in (stale, fresh):
-        opened = find_by_id(found, wanted)
+        opened = _by_id(found, wanted)
         assert opened is not None
-        assert opened.name == "a#1?1"
+        assert opened.name == "a#1?299"
     assert (len(stale.packs), len(fresh.packs)) == (2, 1)
+
+
+def test_many_ids_are_found_in_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Single ones are hashed once, however many are wanted, and of the packs only what they say they have."""
+    run = _run()
+    large = [_asked("b", 1, count, SMALL + 1) for count in range(30)]
+    _ask(run, [_asked("a", 1, count) for count in range(600)] + large)
+    run, hashed = _reloaded(run), list[str]()
+
+    def hashing(birth: str, name: str) -> str:
+        hashed.append(name)
+        return outer_id(birth, name)
+
+    monkeypatch.setattr(reading, "outer_id", hashing)
+    names = [f"b#1?{count}" for count in range(0, 30, 2)] + [f"a#1?{count}" for count in range(256, 276)]
+    wanted = {outer_id("birth", f"{_SCOPE}/{name}"): name for name in names}
+    assert {key: opened.name for key, opened in find_by_ids(run, wanted).items()} == wanted
+    assert len(hashed) <= 20 + 30
+    assert len(run.packs) == 1
+    assert len(find_by_ids(run, [*wanted, "f" * 32])) == len(wanted)
+    assert len(run.packs) == 3
 
 
 @pytest.mark.parametrize("request_id", ["", "zz", "0", "00", "no id at all", "\udc80" * 8, "f" * 32, "ä" * 40])
@@ -233,7 +283,7 @@ def test_no_text_that_is_no_id_finds_anything(request_id: str) -> None:
     """What a caller passes as an id may be any text."""
     run = _run()
     _ask(run, [_asked("a", 1, count) for count in range(40)])
-    assert find_by_id(run, request_id) is None
+    assert _by_id(run, request_id) is None
 
 
 @pytest.mark.parametrize("name", ["", "a", "a#1", "a#1?99", "b#1?0", "a#" + "9" * 5000 + "?1", "a#1?0/x"])
@@ -270,6 +320,31 @@ def test_records_that_do_not_fit_together_are_told(records: dict[str, Record], b
     assert [text[:3] for text in check_run(run)] == [broken]
 
 
+_ENDLESS = "9" * 5000
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "record"),
+    [
+        ("request", f"a#{_ENDLESS}?0", _asked("a", 1, 0)),
+        ("request", "a#1?0", _asked(_ENDLESS, 1, 0)),
+        ("requests", "a#1?0", msgspec.structs.replace(_PACK, low=f"a#{_ENDLESS}?0")),
+        ("requests", "a#1?0", msgspec.structs.replace(_PACK, high=f"a#{_ENDLESS}?0")),
+        ("scope", f"a#{_ENDLESS}", ScopeRecord(())),
+    ],
+)
+def test_a_name_with_a_number_that_cannot_be_read_is_told_when_a_run_is_loaded(
+    kind: str, name: str, record: Record
+) -> None:
+    """Nothing that orders requests or scopes meets such a number."""
+    run = _run()
+    run.apply({(_SCOPE, kind): {name: record}})
+    header = CommitMaker().claim().header
+    records = {key_text(*key): encode_record(one) for key, one in run.records()}
+    with pytest.raises(InconsistentRunError, match="I25"):
+        restored(Stored(header, records, {}, Head(header, None, 1, False)))
+
+
 @pytest.mark.parametrize(
     "changed",
     [
@@ -278,6 +353,12 @@ def test_records_that_do_not_fit_together_are_told(records: dict[str, Record], b
         {"body": msgspec.msgpack.encode([_asked("a", 1, 0), _asked("a", 1, 1)])},
         {"body": msgspec.msgpack.encode([_asked("b", 1, 0)])},
         {"low": "a#1?1"},
+        {
+            "body": msgspec.msgpack.encode([_asked("a", 1, 0), _asked("9" * 5000, 1, 0), _asked("a", 1, 1)]),
+            "groups": (RequestGroup("a", (2,), 1), RequestGroup("9" * 5000, (2,), 1), RequestGroup("a", (2,), 1)),
+            "high": "a#1?1",
+            "ids": b"123412341234",
+        },
         {"groups": (RequestGroup("a", (3,), 1),)},
     ],
 )

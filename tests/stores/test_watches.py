@@ -1,10 +1,12 @@
 """Watches: readers of a run in a SQLite file are woken by its commits, of this process and of others."""
 
 import asyncio
+import errno
 import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,7 +14,7 @@ from rehydrate import CompressedCheckpointStorage, EncryptedCheckpointStorage, K
 from rehydrate.errors import StoreUnavailableError
 from rehydrate.model.events import OutputYielded
 from rehydrate.ports import CheckpointStorage, Watched, watched
-from rehydrate.stores import sqlite
+from rehydrate.stores import sqlite, watches
 from rehydrate.stores.sqlite_database import Database
 from rehydrate.stores.watches import Watches
 from rehydrate.stores.worker import Call
@@ -154,17 +156,61 @@ def test_nothing_is_looked_at_while_nobody_waits() -> None:
         asked.append(True)
 
     async def main() -> None:
-        watches: Watches[Call[Database]] = Watches(version)
-        assert watches.due(wrote=True) == []
-        assert (watches.seconds(), asked) == (None, [])
+        kept: Watches[Call[Database]] = Watches(version)
+        assert kept.due(wrote=True) == []
+        assert (kept.seconds(), asked) == (None, [])
         looking: Call[Database] = Call(lambda place: False, writes=False, size=0, watches=True)
         looking.result = False
-        watches.settle([looking])
-        assert watches.seconds() == 0.0
-        assert (watches.due(wrote=False), asked) == ([], [True])
-        assert 0.0 < (watches.seconds() or 0.0) <= 0.05
+        kept.settle([looking])
+        assert kept.seconds() == 0.0
+        assert (kept.due(wrote=False), asked) == ([], [True])
+        assert 0.0 < (kept.seconds() or 0.0) <= 0.05
         looking.future.cancel()
-        assert watches.due(wrote=True) == []
-        assert watches.seconds() is None
+        assert kept.due(wrote=True) == []
+        assert kept.seconds() is None
 
     asyncio.run(main())
+
+
+def test_a_process_that_writes_all_the_time_asks_its_watches_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A first write asks at once; what is written within the next 50 ms is asked for together, at their end."""
+    now, asked = 1000.0, list[float]()
+    monkeypatch.setattr(watches, "time", SimpleNamespace(monotonic=lambda: now))
+
+    async def main() -> None:
+        nonlocal now
+        kept: Watches[Call[Database]] = Watches(lambda: None)
+        looking: Call[Database] = Call(lambda place: False, writes=False, size=0, watches=True)
+        looking.result = False
+        kept.settle([looking])
+        for wrote in (False, *[True] * 12, False, False, False, True):
+            if due := kept.due(wrote=wrote):
+                asked.append(round((now - 1000) * 1000))
+                kept.settle(due)
+            assert 0.0 <= (kept.seconds() or 0.0) <= watches.EVERY
+            now += 0.01
+        assert asked == [10, 60, 110, 160]
+
+    asyncio.run(main())
+
+
+def test_who_waits_is_told_why_its_file_cannot_be_opened_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error of the system while it is asked for changes ends no thread: the next call finds the store as it was."""
+
+    async def main() -> None:
+        path = tmp_path / "runs.db"
+        async with SqliteCheckpointStorage(path) as store:
+            await store.commit(telling(CommitMaker().claim(), last=0))
+            with monkeypatch.context() as patched:
+                waits = asyncio.ensure_future(store.changed("run", 0))
+                await store.head("run")
+                patched.setattr(Database, "_current", _no_descriptor_left)
+                with pytest.raises((StoreUnavailableError, OSError), match="Too many open files"):
+                    await waits
+            assert await store.head("run") is not None
+
+    asyncio.run(main())
+
+
+def _no_descriptor_left(database: Database) -> None:
+    raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))

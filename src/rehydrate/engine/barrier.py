@@ -52,7 +52,7 @@ from .maps import close_maps, map_of
 from .passes import come_back, pass_number, settle_pass, still_alive
 from .plan import ChainKey, Plan, invocation_name
 from .reading import surfaced, yielded
-from .requests import open_requests
+from .requests import take_requests
 from .run import birth_of
 from .scopes import is_over, trail_of
 from .sharing import come_to_rest, forget_inputs
@@ -119,7 +119,7 @@ class Barrier:
                 self._take_scopes(executor)
         if self.graph.body is not None:
             self.arrivals = still_alive(self.draft, self.path, self.arrivals)
-        open_requests(self.draft, self.path, self.asked, self.change.graph.requests_apart)
+        take_requests(self.draft, self.path, self.asked, self.change.graph.requests_apart)
         self.change.events.append(SuperstepCompleted(path=self.path, superstep=self.superstep))
         if self.draft.totals["join"]:
             fire_joins(self.change, self.path, self.graph, self.arrivals)

@@ -21,7 +21,7 @@ from rehydrate.model.request_packs import ID_BYTES, RequestsRecord
 from rehydrate.model.sealed import Items
 
 from .plan import invocation_name
-from .requests import standing_requests
+from .requests import LONGEST, standing_requests
 from .rope import numbers_of
 from .run import Run
 from .splicing import grows
@@ -98,6 +98,7 @@ def _check_scope(run: Run, path: str) -> list[str]:
     if broken:
         return found + broken
     found += _check_passes(run, path, where)
+    found += _check_names(run, path, where)
     found += _check_state(run, path, where)
     found += _check_maps(run, path, step, where)
     found += _check_inputs(run, path, scope, where)
@@ -131,12 +132,22 @@ def _check_passes(run: Run, path: str, where: str) -> list[str]:
     passes = run.table(path, "pass")
     for kind in ("call", "calls", "read"):
         numbers = {name.partition(":")[0] for name in run.table(path, kind)}
-        found += [f"I25: a {kind!r} record belongs to a pass ({where}: {number})" for number in numbers - passes.keys()]
+        found += [f"I26: a {kind!r} record belongs to a pass ({where}: {number})" for number in numbers - passes.keys()]
     scopes: dict[str, ScopeRecord] = dict(run.items(path, "scope"))
     for segment, record in scopes.items():
         if record.call and run.get(path, "call", record.call) is None:
-            found.append(f"I26: a called scope has its call ({where}: {segment!r})")
+            found.append(f"I27: a called scope has its call ({where}: {segment!r})")
     return found
+def _check_names(run: Run, path: str, where: str) -> list[str]:
+    """Requests and scopes are ordered by the numbers in their names, and a number can be too long to be read."""
+    texts = [(name, max(len(name), len(record.executor))) for name, record in run.items(path, "request")]
+    texts += [(name, max(len(pack.low), len(pack.high))) for name, pack in run.items(path, "requests")]
+    texts += [(name, len(name)) for name in run.table(path, "scope")]
+    return [
+        f"I25: a request or a scope has a name that can be one ({where}: {name[:LONGEST]!r})"
+        for name, longest in texts
+        if longest > LONGEST
+    ]
 
 
 def _check_maps(run: Run, path: str, step: StepRecord | None, where: str) -> list[str]:

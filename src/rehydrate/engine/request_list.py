@@ -5,19 +5,22 @@ Names of packs may overlap, as where requests came one at a time; what overlaps 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple, TypeAlias
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Final, NamedTuple, TypeAlias
 
 from rehydrate.ids import order_key
 from rehydrate.model.records import RequestRecord
 from rehydrate.model.request_packs import ID_BYTES, RequestsRecord
 
-from .reading import OpenedRequest, open_requests, opened_request, scopes
+from .reading import OpenedRequest, opened_request, scopes
 from .requests import open_in_pack, request_at, requests_of
 from .run import Run
 
 _Bound: TypeAlias = tuple[tuple[int, int | str], ...]
 _Bounds: TypeAlias = tuple[_Bound, _Bound]
+#: So many ids are searched for in a pack; of more, the pack's own are cut apart, which takes as long as some searches.
+_FEW: Final = 16
 
 
 class Stretch(NamedTuple):
@@ -70,38 +73,66 @@ def _stretches_of(run: Run, path: str) -> Iterator[Stretch]:
         yield whole
 
 
-def find_by_id(run: Run, request_id: str) -> OpenedRequest | None:
-    """Return the open request that has an outer id; where no pack has it, all of them are looked through.
+def find_by_ids(run: Run, request_ids: Iterable[str]) -> dict[str, OpenedRequest]:
+    """Return those of the open requests that have these outer ids, by id.
 
-    What a pack says of ids may be of another run, of which a scope was put into this one.
+    Those of which a pack says so are looked at first, then the single ones, and all of the packs where one is missing:
+    what a pack says of ids may be of another run, of which a scope was put into this one.
     """
-    for opened in _at_hand(run, request_id):
-        if opened.request_id == request_id:
-            return opened
-    return next((opened for opened in open_requests(run) if opened.request_id == request_id), None)
+    wanted = set(request_ids)
+    found: dict[str, OpenedRequest] = {}
+    if not (wanted and run.totals["request"]):
+        return found
+    for opened in chain(_at_hand(run, wanted), _singles(run), _packed(run)):
+        if opened.request_id in wanted:
+            found[opened.request_id] = opened
+            if len(found) == len(wanted):
+                break
+    return found
 
 
-def _at_hand(run: Run, request_id: str) -> Iterator[OpenedRequest]:
-    """Give the requests that may have this id: all single ones, and those of which a pack says so."""
-    try:
-        start = bytes.fromhex(request_id[: ID_BYTES * 2])
-    except ValueError:
-        return
+def _at_hand(run: Run, request_ids: Iterable[str]) -> Iterator[OpenedRequest]:
+    """Give the requests of which a pack says that they may have one of these ids."""
+    starts = {start for start in map(_start_of, request_ids) if start}
+    for path, label, pack in _packs(run):
+        for index in _places_of(pack.ids, starts):
+            found = request_at(run, path, label, pack, index)
+            if found is not None:
+                yield opened_request(run, path, *found)
+
+
+def _singles(run: Run) -> Iterator[OpenedRequest]:
     for path, kind in run.tables:
         if kind == "request":
             yield from (opened_request(run, path, *item) for item in run.items(path, kind))
-        if kind != "requests" or len(start) != ID_BYTES:
-            continue
-        for label, pack in run.items(path, kind):
-            for index in _places_of(pack.ids, start):
-                found = request_at(run, path, label, pack, index)
-                if found is not None:
-                    yield opened_request(run, path, *found)
 
 
-def _places_of(ids: bytes, start: bytes) -> Iterator[int]:
-    at = ids.find(start)
-    while at >= 0:
-        if at % ID_BYTES == 0:
-            yield at // ID_BYTES
-        at = ids.find(start, at + 1)
+def _packed(run: Run) -> Iterator[OpenedRequest]:
+    for path, label, pack in _packs(run):
+        yield from (opened_request(run, path, *item) for item in requests_of(run, path, label, pack))
+
+
+def _packs(run: Run) -> Iterator[tuple[str, str, RequestsRecord]]:
+    for path, kind in run.tables:
+        if kind == "requests":
+            yield from ((path, *item) for item in run.items(path, kind))
+
+
+def _start_of(request_id: str) -> bytes:
+    """Return the part of an id that a pack holds; nothing for a text that is no id."""
+    try:
+        start = bytes.fromhex(request_id[: ID_BYTES * 2])
+    except ValueError:
+        return b""
+    return start if len(start) == ID_BYTES else b""
+
+
+def _places_of(ids: bytes, starts: set[bytes]) -> Iterator[int]:
+    if len(starts) > _FEW:
+        starts = starts.intersection(ids[at : at + ID_BYTES] for at in range(0, len(ids), ID_BYTES))
+    for start in starts:
+        at = ids.find(start)
+        while at >= 0:
+            if at % ID_BYTES == 0:
+                yield at // ID_BYTES
+            at = ids.find(start, at + 1)

@@ -24,8 +24,8 @@ MOST: Final = 256
 MOST_BYTES: Final = 64 * 1024
 #: A request with more data stands in a record of its own.
 SMALL: Final = 4 * 1024
-#: No name of a request is longer.
-_LONGEST: Final = 400
+#: No name of a request is longer; the numbers in such a text can be read, whoever wrote it.
+LONGEST: Final = 400
 
 _encode: Final = msgspec.msgpack.Encoder().encode
 _decode: Final = msgspec.msgpack.Decoder(tuple[RequestRecord, ...]).decode
@@ -81,6 +81,12 @@ def requests_of(records: Run | Draft, path: str, label: str, pack: RequestsRecor
     return [(name, opened.requests[index]) for name, index in opened.places.items() if not closed >> index & 1]
 
 
+def names_in(records: Run | Draft, path: str, label: str, pack: RequestsRecord) -> list[str]:
+    """Return the names of the open requests of one pack. What it opens for that is not remembered."""
+    closed = _closed(records, path, label)
+    return [name_of(request) for index, request in enumerate(requests_held(pack)) if not closed >> index & 1]
+
+
 def open_in_pack(records: Run | Draft, path: str, label: str, pack: RequestsRecord) -> int:
     """Return how many requests of a pack are open."""
     return pack.count - _closed(records, path, label).bit_count()
@@ -112,14 +118,16 @@ def standing_requests(records: Run | Draft, path: str) -> list[tuple[str, Trail]
     return found
 
 
-def open_requests(draft: Draft, path: str, asked: list[RequestRecord], apart: int) -> None:
+def take_requests(draft: Draft, path: str, asked: list[RequestRecord], apart: int) -> None:
     """Take requests that a scope has asked; where `apart` small ones would have records of their own, they share."""
     if not asked:
         return
+    has_small = any(map(_is_small, asked))
     for request in asked:
         draft.put(path, "request", name_of(request), request)
     asked.clear()
-    if draft.count(path, "request") >= apart:
+    # What is large stays apart, so without a small one there is nothing to look for among all that are open.
+    if has_small and draft.count(path, "request") >= apart:
         _pack(draft, path, apart)
 
 
@@ -180,7 +188,7 @@ def requests_held(pack: RequestsRecord) -> tuple[RequestRecord, ...]:
         raise CheckpointCorruptError(what, str(error)) from None
     names = [name_of(request) for request in requests]
     right = len(set(names)) == pack.count > 0 and (names[0], names[-1]) == (pack.low, pack.high)
-    if not right or _groups(requests) != pack.groups:
+    if not right or max(map(len, names)) > LONGEST or _groups(requests) != pack.groups:
         raise CheckpointCorruptError(what, "they are others than their record says")
     return requests
 
@@ -219,7 +227,7 @@ def pack_requests(run: Run, apart: int) -> None:
 
 def _pack(draft: Draft, path: str, apart: int) -> None:
     singles: list[tuple[str, RequestRecord]] = draft.items(path, "request")
-    small = [record for name, record in singles if len(record.data.data) <= SMALL and name == name_of(record)]
+    small = [record for name, record in singles if _is_small(record) and name == name_of(record)]
     if len(small) < apart:
         return
     small.sort(key=_order)
@@ -228,6 +236,10 @@ def _pack(draft: Draft, path: str, apart: int) -> None:
     draft.totals["request"] += len(small)
     for some in _chunks(small):
         draft.put(path, "requests", name_of(some[0]), _packed(draft, path, some))
+
+
+def _is_small(request: RequestRecord) -> bool:
+    return len(request.data.data) <= SMALL
 
 
 def _order(request: RequestRecord) -> tuple[object, int, int]:
@@ -266,7 +278,7 @@ def _groups(requests: Iterable[RequestRecord]) -> tuple[RequestGroup, ...]:
 
 
 def _find(records: Run | Draft, path: str, name: str) -> _Place | None:
-    if len(name) > _LONGEST or not records.count(path, "requests"):
+    if len(name) > LONGEST or not records.count(path, "requests"):
         return None
     key = order_key(name)
     for label, pack in records.items(path, "requests"):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Final, TypeAlias, cast
+from typing import TypeAlias, cast
 
 import msgspec
 
@@ -18,7 +18,7 @@ from rehydrate.codecs.registry import BUILT_IN
 from rehydrate.engine import reading
 from rehydrate.engine.inputs import Answer
 from rehydrate.engine.receipts import receipts
-from rehydrate.engine.request_list import find_by_id
+from rehydrate.engine.request_list import find_by_ids
 from rehydrate.engine.run import Run, birth_of
 from rehydrate.errors import (
     AlreadyAnsweredError,
@@ -33,9 +33,6 @@ from rehydrate.graph.executor import Executor
 from rehydrate.graph.hints import describe, matches
 from rehydrate.ids import outer_id
 from rehydrate.ports import CheckpointStorage
-
-#: For so many answers the open requests are gone through once, instead of looking each up.
-MANY: Final = 16
 
 
 @dataclass(frozen=True)
@@ -161,11 +158,10 @@ async def check_answers(
     store: CheckpointStorage | None,
 ) -> tuple[Answer, ...]:
     """Return the answers by request. Raises an `AnswerError` for the first that cannot be taken; then none is."""
-    is_many = len(given) > MANY
-    known = {opened.request_id: opened for opened in reading.open_requests(run)} if is_many else {}
+    known = find_by_ids(run, given)
     answers: list[Answer] = []
     for request_id, value in given.items():
-        opened = known.get(request_id) if is_many else find_by_id(run, request_id)
+        opened = known.get(request_id)
         if opened is None:
             raise await _refusal(request_id, run, run_id, store)
         hint = response_hint(graph, codec, opened)

@@ -13,7 +13,7 @@ import msgspec
 from rehydrate.codecs.checkpoints import record_digest
 from rehydrate.codecs.events import encode_events
 from rehydrate.codecs.records import encode_record
-from rehydrate.engine.requests import requests_of
+from rehydrate.engine.requests import names_in
 from rehydrate.engine.run import Delta, Run, known_name
 from rehydrate.ids import ABOVE_ROOT, outer_id
 from rehydrate.model.checkpoint import Cause, Commit, Header, Lease, Put, RequestRow, Status, TurnRow, key_text
@@ -237,7 +237,7 @@ class Saver:
                 if isinstance(record, RequestRecord):
                     rows.append(RequestRow(outer_id(birth, known_name(run, path, name)), run_id, path, "open"))
                 elif isinstance(record, RequestsRecord):
-                    names = [known_name(run, path, inner) for inner, _ in requests_of(run, path, name, record)]
+                    names = [known_name(run, path, inner) for inner in names_in(run, path, name, record)]
                     rows += [RequestRow(outer_id(birth, known), run_id, path, "open") for known in names]
                 elif isinstance(record, ReceiptRecord):
                     rows.append(self._closed(name, record))

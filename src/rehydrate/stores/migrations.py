@@ -26,7 +26,8 @@ CREATE TABLE IF NOT EXISTS rehydrate_migration (
 """
 _IS_THERE: Final = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'rehydrate_migration'"
 #: The checksums of the files in `sql`: a database that has these needs none of them to be read, which is most of what
-#: opening it takes. A wrong one costs that time and nothing else.
+#: opening it takes. A wrong one costs that time; a number that is missing here would leave its file unapplied where the
+#: others are applied, so a test compares these with the files.
 CURRENT: Final[Mapping[int, str]] = {
     1: "2e5e5bc023d2cc914049df2a73418659784431a10cd870f136be0539595f6821",
     2: "e641644b6b5358f97a016cf34f5d084e91b7d596d901edbde5541cfe94dd656a",

@@ -126,8 +126,9 @@ class Database:
         """Return what is another once another connection has written. Its numbers are the connection's own."""
         try:
             return self._current().execute("PRAGMA data_version").fetchone()[0], self._connections
-        except (sqlite3.Error, RehydrateError):
-            # Equal to nothing: whoever looks at what is there now is told why that cannot be done.
+        except Exception:
+            # Whatever it is, as an `OSError` of opening the file again: it would end the thread, whose calls this is
+            # not one of. Equal to nothing, so whoever looks at what is there now is told why that cannot be done.
             return object()
 
     def use_records(self, end: int) -> None:

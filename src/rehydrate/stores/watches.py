@@ -12,7 +12,7 @@ from typing import Final, Generic, Protocol, TypeVar
 
 from .calls import Awaited, answer
 
-#: How often it is asked whether other processes have written, in seconds.
+#: How often it is asked whether other processes have written, and at most the watches, in seconds.
 EVERY: Final = 0.05
 
 
@@ -38,6 +38,9 @@ class Watches(Generic[_C]):
         self._version = version
         self._seen: object = None
         self._waiting: list[_C] = []
+        #: Whether calls have written since the watches were asked.
+        self._wrote = False
+        self._asked = -EVERY
         self._next = 0.0
 
     def settle(self, calls: Sequence[_C]) -> None:
@@ -53,19 +56,28 @@ class Watches(Generic[_C]):
         return max(0.0, self._next - time.monotonic()) if self._waiting else None
 
     def due(self, *, wrote: bool) -> list[_C]:
-        """Return the watches that are to be asked again, which are no longer kept; `wrote`: calls have just written."""
+        """Return the watches that are to be asked again, which are no longer kept; `wrote`: calls have just written.
+
+        They are asked once in `EVERY` seconds, however much is written meanwhile.
+        """
         if not self._waiting:
+            self._wrote = False
             return []
-        self._waiting = [call for call in self._waiting if not (call.future.done() or call.loop.is_closed())]
+        self._wrote = self._wrote or wrote
         now = time.monotonic()
-        if now >= self._next:
-            self._next = now + EVERY
-            seen, self._seen = self._seen, self._version()
-            wrote = wrote or self._seen != seen
-        if not wrote:
+        if now < self._next and not (self._wrote and now >= self._asked + EVERY):
             return []
+        self._next = now + EVERY
+        self._waiting = [call for call in self._waiting if not (call.future.done() or call.loop.is_closed())]
+        if not self._waiting or not (self._wrote or self._others_wrote()):
+            return []
+        self._wrote, self._asked = False, now
         due, self._waiting = self._waiting, []
         return due
+
+    def _others_wrote(self) -> bool:
+        seen, self._seen = self._seen, self._version()
+        return self._seen != seen
 
     def wake(self) -> None:
         """Answer all watches, so that who waits looks for himself."""
