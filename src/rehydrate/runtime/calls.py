@@ -223,7 +223,7 @@ class Calls:
 
     async def _failed(self, call: Call, step: Step[..., Any], failure: Failure) -> Any:
         error = StepFailedError(self._pass.where, step.name, failure.type, failure.text)
-        self._pass.note_failure(error, call)
+        self._pass.failures.add(error, call.name)
         raise error
 
     def takes(self, executor: Executor, message: object) -> bool:

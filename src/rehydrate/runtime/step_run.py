@@ -150,7 +150,7 @@ async def _after_failure(
         return record
     await _save(current, call, msgspec.structs.replace(record, failed=failed, due=None, failure=failure))
     raised = StepFailedError(current.where, step.name, failure.type, failure.text)
-    current.note_failure(raised, call)
+    current.failures.add(raised, call.name)
     raise raised from error
 
 
