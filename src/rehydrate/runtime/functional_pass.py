@@ -34,6 +34,7 @@ from .context import Surroundings
 from .functional_context import RunningContext
 from .invocation import open_payload
 from .late_calls import LateCalls
+from .order import Order
 from .owner import hold
 from .pausing import pause_effects
 from .raised_failures import RaisedFailures
@@ -102,6 +103,7 @@ class Pass:
         #: Calls that the function has cancelled, until it is seen to go on.
         self._given_up: dict[str, CallRecord] = {}
         self.waiting = Waiting(self.where, self._is_busy, self._pause)
+        self.order = Order(self.known.values(), self.waiting)
         self._saves: dict[str, asyncio.Future[None]] = {}
         self._backs: dict[str, asyncio.Future[None]] = {}
         self._outcome: asyncio.Future[tuple[Effect, ...] | None] = asyncio.get_running_loop().create_future()

@@ -113,7 +113,8 @@ async def _attempt(
         except NotStorableError as error:
             where = f"the result of step {step.name!r}: {error.where}".removesuffix(": ")
             raise NotStorableError(error.type, where, error.why) from None
-        await _save(current, call, msgspec.structs.replace(record, value=result, due=None))
+        order = current.order.next_number()
+        await _save(current, call, msgspec.structs.replace(record, value=result, due=None, order=order))
         _emit(current, StepFinished, step=step.name)
         return result
     finally:
@@ -148,7 +149,8 @@ async def _after_failure(
         record = msgspec.structs.replace(record, failed=failed, due=current.clock.time() + again)
         await _save(current, call, record)
         return record
-    await _save(current, call, msgspec.structs.replace(record, failed=failed, due=None, failure=failure))
+    order = current.order.next_number()
+    await _save(current, call, msgspec.structs.replace(record, failed=failed, due=None, failure=failure, order=order))
     raised = StepFailedError(current.where, step.name, failure.type, failure.text)
     current.failures.add(raised, call.name)
     raise raised from error
