@@ -70,10 +70,10 @@ def test_the_tutorial_on_functions_runs_as_two_programs(tmp_path: Path) -> None:
     assert run_programs(TUTORIAL, tmp_path) == ["refunds.py", "answer.py"]
 
 
-def test_the_first_page_runs_as_two_programs(tmp_path: Path) -> None:
+def test_the_first_page_runs_as_three_programs(tmp_path: Path) -> None:
     """Saved under the names that they begin with, its blocks print what the page shows, each in its own process."""
     programs = run_programs(FIRST_PAGE, tmp_path)
-    assert programs == ["claims.py", "later.py"]
+    assert programs == ["claims.py", "later.py", "function.py"]
 
     again = started("claims.py", tmp_path)
     assert again.returncode == 1

@@ -1,10 +1,13 @@
 """Tasks that a function has made are not left behind when it ends or waits."""
 
 import asyncio
+import gc
+import warnings
 
 import pytest
 
-from rehydrate import FunctionalContext, Status, workflow
+from rehydrate import FunctionalContext, FunctionalWorkflow, Status, step, workflow
+from rehydrate.testing import Crashes, run_virtually
 
 
 @workflow(types=[str, bool])
@@ -36,3 +39,28 @@ async def others_end() -> None:
     for _ in range(5):
         await asyncio.sleep(0)
     assert [task for task in asyncio.all_tasks() if task is not asyncio.current_task()] == []
+
+
+@step
+async def one_more(number: int) -> int:
+    return number + 1
+
+
+def side_by_side() -> FunctionalWorkflow[int, int]:
+    """A function with branches that a crash may end before they begin."""
+
+    @workflow
+    async def adding(number: int, ctx: FunctionalContext) -> int:
+        asked = await ctx.request_info("How much?", response_type=int)
+        return sum(await ctx.gather(one_more(number), one_more(asked)))
+
+    return adding
+
+
+def test_a_branch_that_has_not_begun_is_ended_without_a_word() -> None:
+    """A process that ends at any command leaves no coroutine that nobody has awaited."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        assert run_virtually(Crashes(side_by_side, 1, answers={"adding": 5}).check()) > 10
+        gc.collect()
+    assert [str(each.message) for each in told] == []

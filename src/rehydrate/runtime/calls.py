@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Awaitable
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 import msgspec
 
@@ -19,7 +19,7 @@ from rehydrate.errors import EffectError, MessageTypeError, NotStorableError, St
 from rehydrate.graph.executor import Executor
 from rehydrate.graph.hints import describe
 from rehydrate.graph.policies import LONGEST
-from rehydrate.graph.step import Step
+from rehydrate.graph.step import AnyStep, AnyValue, Running
 from rehydrate.graph.sub_workflow import HasDefinition
 from rehydrate.ids import child_path
 from rehydrate.model.effects import Failure
@@ -41,11 +41,9 @@ class Calls:
     def __init__(self, current: Pass) -> None:
         self._pass = current
         self._codec = current.around.codec
-        self._learned: set[Step[..., Any]] = set()
+        self._learned: set[AnyStep] = set()
 
-    def call_step(
-        self, step: Step[..., Any], args: tuple[object, ...], kwargs: dict[str, object]
-    ) -> Coroutine[Any, Any, Any]:
+    def call_step(self, step: AnyStep, args: tuple[object, ...], kwargs: dict[str, object]) -> Running[AnyValue]:
         """Name a call of a step, and return what runs it or gives what it gave."""
         current = self._pass
         if current.closed:
@@ -68,7 +66,7 @@ class Calls:
             return self._failed(call, step, record.failure)
         return run_step(current, step, sealed, call, record)
 
-    def question(self, data: object, response_type: object) -> Awaitable[Any]:
+    def question(self, data: object, response_type: object) -> Awaitable[AnyValue]:
         """Name a question, and return what waits for its answer."""
         current = self._pass
         if current.closed:
@@ -91,7 +89,7 @@ class Calls:
             current.ask(call, data, sealed, name)
         return self._answer(call)
 
-    async def _answer(self, call: Call) -> Any:
+    async def _answer(self, call: Call) -> AnyValue:
         current = self._pass
         try:
             await current.waiting.outside()
@@ -145,7 +143,7 @@ class Calls:
             del current.timers[call.name]
         await self._in_order(call, current.known[call.name])
 
-    def workflow(self, workflow: HasDefinition, message: object) -> Awaitable[Any]:
+    def workflow(self, workflow: HasDefinition, message: object) -> Awaitable[AnyValue]:
         """Name a call of another workflow, and return what waits for its outputs."""
         current = self._pass
         if current.closed:
@@ -178,7 +176,7 @@ class Calls:
             current.start_called(call, CallRecord("workflow", callee, digest), callee, number, sealed)
         return self._called(call, child_path(current.path, callee, number), alone=alone)
 
-    async def _called(self, call: Call, path: str, *, alone: bool) -> Any:
+    async def _called(self, call: Call, path: str, *, alone: bool) -> AnyValue:
         current = self._pass
         record = current.known[call.name]
         if record.value is None:
@@ -196,7 +194,7 @@ class Calls:
             return items
         return items[0] if items else None
 
-    def gather(self, awaitables: tuple[Awaitable[Any], ...]) -> Awaitable[tuple[Any, ...]]:
+    def gather(self, awaitables: tuple[Awaitable[AnyValue], ...]) -> Awaitable[tuple[AnyValue, ...]]:
         """Number branches, and return what runs them side by side."""
         current = self._pass
         if current.closed:
@@ -207,7 +205,7 @@ class Calls:
         branch = current.waiting.branch(f"gather-{len(awaitables)}")
         return self._side_by_side(branch.next_gather(), awaitables)
 
-    async def _side_by_side(self, name: str, awaitables: tuple[Awaitable[Any], ...]) -> tuple[Any, ...]:
+    async def _side_by_side(self, name: str, awaitables: tuple[Awaitable[AnyValue], ...]) -> tuple[AnyValue, ...]:
         current = self._pass
         branch = current.waiting.branch("gather")
         tasks = [current.waiting.add_branch(f"{name}.{i}", branch, item) for i, item in enumerate(awaitables)]
@@ -219,7 +217,7 @@ class Calls:
                     task.cancel()
             raise
 
-    async def _given(self, call: Call, record: CallRecord) -> Any:
+    async def _given(self, call: Call, record: CallRecord) -> AnyValue:
         await self._in_order(call, record)
         return self._codec.open(cast("Sealed", record.value))
 
@@ -230,7 +228,7 @@ class Calls:
         if not record.order and not current.closed:
             current.note(call, msgspec.structs.replace(record, order=current.order.next_number()), waits=False)
 
-    async def _failed(self, call: Call, step: Step[..., Any], failure: Failure) -> Any:
+    async def _failed(self, call: Call, step: AnyStep, failure: Failure) -> AnyValue:
         await self._in_order(call, cast("CallRecord", call.record))
         error = StepFailedError(self._pass.where, step.name, failure.type, failure.text)
         self._pass.failures.add(error, call.name)

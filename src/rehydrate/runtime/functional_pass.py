@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextvars import copy_context
-from typing import Any, cast
+from typing import cast
 
 import msgspec
 
@@ -22,7 +22,7 @@ from rehydrate.engine.requests import requests_in
 from rehydrate.engine.run import is_live
 from rehydrate.errors import ClosedContextError, NonDeterminismError
 from rehydrate.graph.function_body import FunctionBody
-from rehydrate.graph.step import CALLER
+from rehydrate.graph.step import CALLER, AnyValue
 from rehydrate.ids import slot
 from rehydrate.model.effects import Effect
 from rehydrate.model.passes import CallKind, CallRecord, PassRecord
@@ -227,7 +227,7 @@ class Pass:
         elif self.held:
             self.finish(None)
 
-    async def gone(self) -> Any:
+    async def gone(self) -> AnyValue:
         """Be cancelled: for whoever still calls once the pass is over. Who goes on calling for ever is not answered."""
         await self._late.wait(cancelled=bool(self.closed))
 
@@ -293,7 +293,7 @@ class Pass:
             self.known[name] = record
             self._tell(CallNoted(self.path, self.body.id, self.number, name, record, waits=False), None)
 
-    async def not_coming(self) -> Any:
+    async def not_coming(self) -> AnyValue:
         """Wait for a call that the function gives up."""
         await self.waiting.wait(asyncio.get_running_loop().create_future())
 

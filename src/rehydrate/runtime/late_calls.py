@@ -7,7 +7,9 @@ so that it ends; one that goes on all the same is left where it waits, and nobod
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Final
+from typing import Final
+
+from rehydrate.graph.step import AnyValue
 
 from .owner import let_go
 
@@ -26,7 +28,7 @@ class LateCalls:
         self._loop = asyncio.get_running_loop()
         self._count = 0
 
-    async def wait(self, *, cancelled: bool) -> Any:
+    async def wait(self, *, cancelled: bool) -> AnyValue:
         """Wait to be cancelled, or, where that has happened, be so again; never returns."""
         if not cancelled:
             await self._loop.create_future()

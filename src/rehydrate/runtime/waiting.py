@@ -11,10 +11,10 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextvars import copy_context
 from types import CoroutineType
-from typing import Any, Final, TypeVar, cast
+from typing import Final, TypeVar, cast
 
 from rehydrate.errors import ClosedContextError, EffectError
-from rehydrate.graph.step import CALLER
+from rehydrate.graph.step import CALLER, AnyValue
 
 from .branches import BRANCH, Branch
 
@@ -49,7 +49,7 @@ class Waiting:
         #: Where called scopes are that are waited for, by call.
         self.called: dict[str, str] = {}
         #: Tasks that run steps or wait for calls; one that only waits for what another has called is no branch.
-        self.tasks: set[asyncio.Task[Any] | None] = set()
+        self.tasks: set[asyncio.Task[AnyValue] | None] = set()
         self._version = 0
         self._settling: asyncio.Handle | None = None
         #: Whether that gives time to a branch that is not seen to wait.
@@ -109,7 +109,7 @@ class Waiting:
         task = asyncio.get_running_loop().create_task(in_branch(branch, awaitable), context=context)
         task.add_done_callback(lambda _: self._end(branch))
         if isinstance(awaitable, CoroutineType):  # one that was cancelled before it began would be missed
-            task.add_done_callback(lambda _: cast("CoroutineType[Any, Any, Any]", awaitable).close())
+            task.add_done_callback(lambda _: cast("CoroutineType[AnyValue, AnyValue, AnyValue]", awaitable).close())
         return task
 
     def _end(self, branch: Branch) -> None:
