@@ -4,7 +4,18 @@ import asyncio
 
 import pytest
 
-from rehydrate import FunctionalContext, Retry, Runner, Status, WorkflowBuilder, WorkflowExecutor, step, workflow
+from rehydrate import (
+    FunctionalContext,
+    Retry,
+    RunHistory,
+    Runner,
+    SqliteCheckpointStorage,
+    Status,
+    WorkflowBuilder,
+    WorkflowExecutor,
+    step,
+    workflow,
+)
 from rehydrate.errors import (
     IdempotencyKeyError,
     MessageTypeError,
@@ -21,7 +32,7 @@ from rehydrate.model.events import (
     StatusChanged,
     TurnStarted,
 )
-from tests.functional.book import Gate, answers, failed, ledger, run
+from tests.functional.book import Gate, answers, bounded, failed, ledger, run
 
 
 def test_the_same_call_again_and_one_that_exists(book, store):
@@ -270,6 +281,34 @@ def test_history_inspection_and_differences_know_passes(book, store):
     headers = asyncio.run(store.history("r"))
     assert headers[0].checkpoint_id == second.checkpoint_id
     assert len({header.checkpoint_id for header in headers}) == len(headers)
+
+
+def test_kept_events_tell_what_was_committed(book, tmp_path):
+    """A store that keeps events has those of a function too: questions and outputs, no progress and no attempts."""
+
+    async def scenario():
+        store = SqliteCheckpointStorage(tmp_path / "kept.db", keep_events=True)
+        made = ledger(book, store)
+        first = await made.run("a?", run_id="r")
+        await made.run(responses=answers(first, "!"))
+        told = [event async for event in made.events("r")]
+        await store.close()
+        return told
+
+    told = bounded(scenario())
+    assert [event.sequence for event in told] == list(range(1, len(told) + 1))
+    assert [event.data for event in told if isinstance(event, RequestOpened | OutputYielded)] == ["a?", "1: A?!"]
+
+
+def test_two_checkpoints_of_a_waiting_function_are_compared(book, store):
+    """What a step has found between them is told, and what was asked."""
+    first = run(ledger(book, store), "a?", run_id="r")
+    second = run(ledger(book, store), responses=answers(first, "!"))
+    changes = asyncio.run(RunHistory(store, "r").diff(first.checkpoint_id, second.checkpoint_id))
+    told = str(changes)
+    assert "- request" in told
+    assert "note" in told
+    assert "1: A?!" in told
 
 
 def test_state_can_be_edited_while_a_pass_waits(book, store):
