@@ -25,7 +25,7 @@ from tests.functional.random_plans import OpPlan, draw_programs
 from tests.functional.random_runs import RUN_ID, calls_of, uninterrupted, wrong_from
 
 #: Seeds whose programs are small and show everything that is broken below, between them.
-SEEDS = (6, 8, 23, 20)
+SEEDS = (7, 6, 23)
 Change = Callable[[Key, Record], Record | None]
 Taken = tuple[Reference, list[bytes]]
 
@@ -162,7 +162,7 @@ def test_scopes_numbered_as_they_are_called_are_noticed(monkeypatch: pytest.Monk
 
 def test_an_engine_that_is_not_broken_is_not_accused(references: list[Taken]) -> None:
     """The same runs show nothing with the engine as it is."""
-    assert not noticed(references, step=5)
+    assert not noticed(references, step=9)
 
 
 def _kinds(ops: list[OpPlan]) -> set[str]:
@@ -188,19 +188,26 @@ async def _seen_in(seed: int) -> set[str]:
     return seen
 
 
-def test_the_random_programs_contain_everything_that_can_go_wrong() -> None:
-    """Within the first seeds every kind of thing, record and end occurs, at every depth."""
+def test_the_random_programs_do_everything_that_a_function_can() -> None:
+    """Within the first seeds every kind of thing occurs, in branches too."""
     seen: set[str] = set()
     for seed in range(25):
         plan = draw_programs(seed)
         seen |= {kind for program in plan.programs.values() for kind in _kinds(program.ops)}
         seen |= {"a graph above"} if plan.root in plan.houses else set()
-        seen |= run_virtually(_seen_in(seed))
     wanted = {"work", "threaded", "equal", "flaky", "broken", "raised in a branch", "slow", "stormy", "now", "random"}
     wanted |= {"uuid", "ask", "guarded", "timed", "sleep", "get", "set", "delete", "log", "sum", "lane", "call"}
     wanted |= {"gather", "asyncio", "exceptions", "group", "gather in a branch", "ask in a branch", "call in a branch"}
-    wanted |= {f"call of a {kind}" for kind in ("step", "question", "timer", "value", "workflow")}
+    wanted |= {"a graph above"}
+    assert wanted - seen == set()
+
+
+@pytest.mark.proof
+def test_the_random_runs_contain_everything_that_can_go_wrong() -> None:
+    """Within the first seeds every kind of record and end occurs, at every depth."""
+    seen = set[str]().union(*(run_virtually(_seen_in(seed)) for seed in range(25)))
+    wanted = {f"call of a {kind}" for kind in ("step", "question", "timer", "value", "workflow")}
     wanted |= {f"{kind} at depth {depth}" for kind in ("pass", "call", "request") for depth in (0, 1, 2)}
-    wanted |= {"read", "receipt", "failed call", "1 failed", "2 failed", "two passes wait", "a graph above"}
+    wanted |= {"read", "receipt", "failed call", "1 failed", "2 failed", "two passes wait"}
     wanted |= {"IDLE", "IDLE_WITH_PENDING_REQUESTS", "FAILED"}
     assert wanted - seen == set()

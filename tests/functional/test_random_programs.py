@@ -62,20 +62,20 @@ async def wrong_in_other_orders(seed: int) -> list[str]:
     return [*wrong, *(f"{repeated(calls)} steps ran twice" for calls in (first, *others) if repeated(calls))]
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(8))
 def test_a_program_is_the_same_however_long_its_steps_take(seed: int) -> None:
     """Outputs, state, inner request names, receipts and per-scope events do not depend on what finished first."""
     assert found_in(wrong_in_other_orders(seed)) == []
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize("seed", range(12, 400))
+@pytest.mark.parametrize("seed", range(8, 400))
 def test_any_program_is_the_same_however_long_its_steps_take(seed: int) -> None:
     """The long form of the same."""
     assert found_in(wrong_in_other_orders(seed)) == []
 
 
-@pytest.mark.parametrize("seed", [1, 8, 10, 17])
+@pytest.mark.parametrize("seed", [1, 10, 17])
 def test_a_program_comes_to_the_same_in_whatever_order_its_questions_are_answered(seed: int) -> None:
     """One question at a time, in six orders: outputs, state and the number of questions are the same."""
     found = [run_virtually(answered_in_order(draw_programs(seed), chance)) for chance in range(6)]
@@ -116,9 +116,7 @@ async def wrong_from_every(seed: int, kind: StoreKind, file: Path, every: int, f
     return wrong
 
 
-@pytest.mark.parametrize(
-    ("kind", "seed", "every"), [("memory", 11, 9), ("memory", 8, 4), ("memory", 23, 6), ("sqlite", 7, 6)]
-)
+@pytest.mark.parametrize(("kind", "seed", "every"), [("memory", 11, 12), ("memory", 8, 6), ("sqlite", 7, 12)])
 def test_a_program_goes_on_from_its_checkpoints(kind: StoreKind, seed: int, every: int, tmp_path: Path) -> None:
     """Taken up in other workflows, as a fork or without a store, it gives what the uninterrupted run gave."""
     assert found_in(wrong_from_every(seed, kind, tmp_path / "runs.db", every, further=1)) == []
@@ -132,7 +130,9 @@ def test_any_program_goes_on_from_each_of_its_checkpoints(seed: int, kind: Store
     assert found_in(wrong_from_every(seed, kind, tmp_path / "runs.db", 1 if kind == "memory" else 5, further=2)) == []
 
 
-@pytest.mark.parametrize(("kind", "seeds", "step"), [("memory", (1, 6, 10), 9), ("sqlite", (8, 13), 9)])
+@pytest.mark.parametrize(
+    ("kind", "seeds", "step"), [("memory", (10,), 5), pytest.param("sqlite", (8, 13), 9, marks=pytest.mark.proof)]
+)
 def test_another_process_goes_on_from_checkpoints(
     kind: StoreKind, seeds: tuple[int, ...], step: int, tmp_path: Path
 ) -> None:
@@ -158,7 +158,7 @@ def stores_in(kind: StoreKind, folder: Path) -> object:
 
 @pytest.mark.parametrize(
     ("kind", "seed", "every", "crashes"),
-    [("memory", 1, 60, 1), ("memory", 2, 80, 2), ("memory", 11, 80, 2), ("memory", 24, 8, 1), ("sqlite", 13, 10, 1)],
+    [("memory", 11, 120, 2), ("memory", 24, 12, 1), ("sqlite", 13, 20, 1)],
 )
 def test_a_program_goes_on_after_a_crash(kind: StoreKind, seed: int, every: int, crashes: int, tmp_path: Path) -> None:
     """The process ends before or after a command, perhaps more than once; the same call again finishes the turn, no
@@ -216,7 +216,7 @@ async def _stopped(run: StoppedRun) -> list[str]:
     ("ways", "kind", "seed"),
     [
         (DRAINS, "memory", 10),
-        (DRAINS, "sqlite", 15),
+        (DRAINS, "sqlite", 3),
         (DRAINS, "none", 18),
         (CANCELS, "memory", 7),
         (CANCELS, "none", 9),
@@ -224,9 +224,9 @@ async def _stopped(run: StoppedRun) -> list[str]:
 )
 def test_a_program_goes_on_after_a_stop(ways: tuple[Way, ...], kind: StoreKind, seed: int, tmp_path: Path) -> None:
     """Drained or cancelled at any moment, it comes to the same end, and no step that had finished runs again."""
-    wrong, ends = wrong_after_stops(seed, ways, kind, tmp_path, variants=6)
+    wrong, ends = wrong_after_stops(seed, ways, kind, tmp_path, variants=4)
     assert wrong == []
-    assert ends.total() >= 3
+    assert ends.total() >= 2
 
 
 @pytest.mark.proof
