@@ -1,11 +1,14 @@
 """The wiring: the only place that names concrete stores, and where the public names come together.
 
-`import rehydrate` loads none of it; the first public name that is used does.
+`import rehydrate` loads none of it; the first public name that is used does. Stores and services are loaded one by one,
+each when it is first asked for.
 """
+
+# ruff: noqa: PLC0415  (see above)
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rehydrate.api.builder import Case, Default, WorkflowBuilder
 from rehydrate.api.functional import FunctionalWorkflow, workflow
@@ -37,20 +40,21 @@ from rehydrate.runtime.result import WorkflowRunResult
 from rehydrate.runtime.runner import Runner, RunnerContext
 from rehydrate.runtime.step_run import StepRun, current_step
 from rehydrate.runtime.stream import RunStream
-from rehydrate.service.differences import Cut, Difference, Differences, diff_checkpoints
-from rehydrate.service.history import HistoryEntry, RunHistory
-from rehydrate.service.pruning import KeptCheckpoint, PrunedRun, PruneSummary, prune
-from rehydrate.service.retention import Retention
-from rehydrate.service.transfer import ExportedRun, export_run, import_run
-from rehydrate.stores.compressed import CompressedCheckpointStorage
-from rehydrate.stores.encrypted import EncryptedCheckpointStorage
-from rehydrate.stores.file import FileCheckpointStorage
-from rehydrate.stores.key_ring import KeyRing
-from rehydrate.stores.memory import InMemoryCheckpointStorage
-from rehydrate.stores.postgres import PostgresCheckpointStorage
-from rehydrate.stores.sqlite import SqliteCheckpointStorage
-from rehydrate.stores.sqlite_driver import DRIVERS, check_driver
 from rehydrate.stores.urls import Form, parsed_url, shown_url
+
+if TYPE_CHECKING:
+    from rehydrate.service.differences import Cut, Difference, Differences, diff_checkpoints
+    from rehydrate.service.history import HistoryEntry, RunHistory
+    from rehydrate.service.pruning import KeptCheckpoint, PrunedRun, PruneSummary, prune
+    from rehydrate.service.retention import Retention
+    from rehydrate.service.transfer import ExportedRun, export_run, import_run
+    from rehydrate.stores.compressed import CompressedCheckpointStorage
+    from rehydrate.stores.encrypted import EncryptedCheckpointStorage
+    from rehydrate.stores.file import FileCheckpointStorage
+    from rehydrate.stores.key_ring import KeyRing
+    from rehydrate.stores.memory import InMemoryCheckpointStorage
+    from rehydrate.stores.postgres import PostgresCheckpointStorage
+    from rehydrate.stores.sqlite import SqliteCheckpointStorage
 
 __all__ = [
     "Case",
@@ -132,17 +136,55 @@ __all__ = [
 ]
 
 _KEEP_EVENTS: Final = {"keep_events": ("true", "false")}
-_POSTGRES: Final = Form("postgresql://user:password@host/database", _KEEP_EVENTS, foreign=True)
-#: A form of URL for each kind of store. Paths are as users of SQLAlchemy know them; `file` URLs are those of RFC 8089.
-_FORMS: Final = {
-    "sqlite": Form(
-        "sqlite:///runs.db (sqlite:////var/lib/runs.db for an absolute path)", {**_KEEP_EVENTS, "driver": DRIVERS}
-    ),
-    "file": Form("file:///var/lib/runs (file:runs for a relative path)", _KEEP_EVENTS),
-    "postgresql": _POSTGRES,
-    "postgres": _POSTGRES._replace(example="postgres://user:password@host/database"),
-    "memory": Form("memory://", _KEEP_EVENTS),
-}
+
+
+def __getattr__(name: str) -> object:
+    """Load a store or a service with all that it needs, the first time that one of its names is used."""
+    match name:
+        case "CompressedCheckpointStorage":
+            from rehydrate.stores import compressed as home
+        case "EncryptedCheckpointStorage":
+            from rehydrate.stores import encrypted as home
+        case "KeyRing":
+            from rehydrate.stores import key_ring as home
+        case "FileCheckpointStorage":
+            from rehydrate.stores import file as home
+        case "InMemoryCheckpointStorage":
+            from rehydrate.stores import memory as home
+        case "PostgresCheckpointStorage":
+            from rehydrate.stores import postgres as home
+        case "SqliteCheckpointStorage":
+            from rehydrate.stores import sqlite as home
+        case "Cut" | "Difference" | "Differences" | "diff_checkpoints":
+            from rehydrate.service import differences as home
+        case "HistoryEntry" | "RunHistory":
+            from rehydrate.service import history as home
+        case "KeptCheckpoint" | "PruneSummary" | "PrunedRun" | "prune":
+            from rehydrate.service import pruning as home
+        case "Retention":
+            from rehydrate.service import retention as home
+        case "ExportedRun" | "export_run" | "import_run":
+            from rehydrate.service import transfer as home
+        case _:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(home, name)
+
+
+def _forms(drivers: tuple[str, ...]) -> dict[str, Form]:
+    """Return a form of URL for each kind of store.
+
+    Paths are as users of SQLAlchemy know them; `file` URLs are those of RFC 8089.
+    """
+    postgres = Form("postgresql://user:password@host/database", _KEEP_EVENTS, foreign=True)
+    return {
+        "sqlite": Form(
+            "sqlite:///runs.db (sqlite:////var/lib/runs.db for an absolute path)", {**_KEEP_EVENTS, "driver": drivers}
+        ),
+        "file": Form("file:///var/lib/runs (file:runs for a relative path)", _KEEP_EVENTS),
+        "postgresql": postgres,
+        "postgres": postgres._replace(example="postgres://user:password@host/database"),
+        "memory": Form("memory://", _KEEP_EVENTS),
+    }
 
 
 def checkpoint_storage_from_url(url: str) -> CheckpointStorage:
@@ -150,18 +192,29 @@ def checkpoint_storage_from_url(url: str) -> CheckpointStorage:
 
     `sqlite:///runs.db`, `file:///var/lib/runs`, `postgresql://host/database` or `memory://`.
     """
-    found = parsed_url(url, _FORMS)
+    from rehydrate.stores.sqlite_driver import DRIVERS, check_driver
+
+    forms = _forms(DRIVERS)
+    found = parsed_url(url, forms)
     keep_events = found.options.get("keep_events") == "true"
     path = found.path
     match found.scheme:
         case "postgresql" | "postgres":
+            from rehydrate.stores.postgres import PostgresCheckpointStorage
+
             return PostgresCheckpointStorage(found.whole, keep_events=keep_events)
         case "memory" if not path:
+            from rehydrate.stores.memory import InMemoryCheckpointStorage
+
             return InMemoryCheckpointStorage(keep_events=keep_events)
         case "file" if path:
+            from rehydrate.stores.file import FileCheckpointStorage
+
             return FileCheckpointStorage(path, keep_events=keep_events)
         case "sqlite" if len(path) > 1 and path.startswith("/"):
+            from rehydrate.stores.sqlite import SqliteCheckpointStorage
+
             driver = check_driver(found.options.get("driver", DRIVERS[0]))
             return SqliteCheckpointStorage(path[1:], keep_events=keep_events, driver=driver)
         case _:
-            raise WrongCallError(f"{shown_url(url)!r} names no store.", f"Use {_FORMS[found.scheme].example}.")
+            raise WrongCallError(f"{shown_url(url)!r} names no store.", f"Use {forms[found.scheme].example}.")

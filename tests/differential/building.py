@@ -22,6 +22,8 @@ from tests.differential.nesting import Police, nested
 from tests.differential.nodes import Weather, fold, node
 from tests.differential.plans import FamilyPlan, GraphPlan, GroupPlan, NodePlan
 
+#: From so many on, open requests of a scope share records in every third graph; in the others from one or two on.
+REQUESTS_APART = 32
 #: The id of the node that an edition has more; it comes first among those at its distance.
 EXTRA = "0_extra"
 
@@ -46,7 +48,8 @@ def build(family: FamilyPlan, edition: Edition = Edition()) -> Workflow:
         return built[name]
 
     root = workflow(family.root)
-    root._program = replace(root.program, clock=StoppedClock())
+    graph = replace(root.program.graph, requests_apart=family.seed % 3 or REQUESTS_APART)
+    root._program = replace(root.program, clock=StoppedClock(), graph=graph)
     return root
 
 

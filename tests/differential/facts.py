@@ -18,6 +18,7 @@ from rehydrate.model.effects import Pause
 from rehydrate.model.events import Event, InvocationFailed, TurnStarted
 from rehydrate.model.passes import CallRecord, CallsRecord, PassRecord
 from rehydrate.model.records import DoneRecord, FailureRecord, Key, Record, RunRecord, TurnRecord
+from rehydrate.model.request_packs import RequestsRecord
 
 #: Kinds that say which run it is, what time it is, or that a process ended; all others are the run itself.
 OWN_KINDS = frozenset({"run", "attempt", "timer"})
@@ -89,6 +90,8 @@ def comparable(key: Key, record: Record) -> Record:
             Pause(each.reads, _due(each.due)) if isinstance(each, Pause) else each for each in record.effects
         )
         return msgspec.structs.replace(record, effects=effects)
+    if isinstance(record, RequestsRecord):
+        return msgspec.structs.replace(record, ids=b"")
     return record
 
 

@@ -14,7 +14,7 @@ from rehydrate.codecs.checkpoints import encode_checkpoint
 from rehydrate.engine.invariants import check_run
 from rehydrate.errors import RunFailedError
 from rehydrate.model.events import RequestOpened
-from rehydrate.runtime.requests import pending_requests
+from rehydrate.runtime.pending import PendingRequests
 from tests.differential.building import build
 from tests.differential.facts import (
     CallFacts,
@@ -171,9 +171,9 @@ class Replay:
         options: dict[str, object] = {"checkpoint": self.checkpoint}
         return options if self.fork is None else {**options, "fork": True, "run_id": self.fork}
 
-    def _pending(self) -> tuple[PendingRequest, ...]:
+    def _pending(self) -> PendingRequests:
         program = self.calls.workflow.program
-        return pending_requests(self.checkpoint.records, program.graph, program.codec)
+        return PendingRequests(self.checkpoint.records, program.graph, program.codec)
 
     def _tail(self, expected: CallFacts, result: WorkflowRunResult) -> list[str]:
         """Compare what the first call told with what the reference told after the checkpoint."""

@@ -12,17 +12,17 @@ from rehydrate import (
     CheckpointStorage,
     InMemoryCheckpointStorage,
     MigrationView,
-    PendingRequest,
     SqliteCheckpointStorage,
     Workflow,
     WorkflowRunResult,
 )
+from rehydrate.engine.requests import unpack_requests
 from rehydrate.engine.run import Run
 from rehydrate.model.events import Event
-from rehydrate.runtime.requests import pending_requests
+from rehydrate.runtime.pending import PendingRequests
 from tests.differential.building import Edition, build
 from tests.differential.drawing import draw
-from tests.differential.facts import CallFacts, RunFacts, call_facts, request_names
+from tests.differential.facts import CallFacts, RunFacts, call_facts, record_facts, request_names
 from tests.differential.harness import Calls, Replay, reference_run, stored_checkpoints
 from tests.differential.plans import RENAMED, FamilyPlan
 
@@ -46,11 +46,14 @@ EDITIONS = {
 
 
 def under_old_names(result: WorkflowRunResult, events: Sequence[Event]) -> CallFacts:
-    """The facts of a call, told with the ids of the first version; without what only a migration leaves."""
+    """The facts of a call, told with the ids of the first version; without what only a migration leaves, and with a
+    record for each request, since a migration packs them anew."""
     facts = call_facts(result, events)
+    run = result.checkpoint.records.copy()
+    unpack_requests(run)
     text = result.checkpoint.records.get("", "signature", "").text
     renamed = f"start {RENAMED}" in text
-    records = {key: record for key, record in facts.records.items() if not _is_left(key, renamed=renamed)}
+    records = {key: record for key, record in record_facts(run).items() if not _is_left(key, renamed=renamed)}
     told = msgspec.json.encode(msgspec.structs.replace(facts, records=records))
     return msgspec.json.decode(told.replace(RENAMED.encode(), b""), type=CallFacts)
 
@@ -89,9 +92,9 @@ class Upgrade(Replay):
 
     first: Workflow | None = None
 
-    def _pending(self) -> tuple[PendingRequest, ...]:
+    def _pending(self) -> PendingRequests:
         assert self.first is not None
-        return pending_requests(self.checkpoint.records, self.first.program.graph, self.first.program.codec)
+        return PendingRequests(self.checkpoint.records, self.first.program.graph, self.first.program.codec)
 
 
 async def wrong_after_migrations(

@@ -51,6 +51,35 @@ def test_importing_costs_at_most_a_tenth_of_a_second() -> None:
     assert best <= BUDGET_MS
 
 
+SELDOM_NEEDED = (
+    "rehydrate.service",
+    "rehydrate.stores.encrypted",
+    "rehydrate.stores.file",
+    "rehydrate.stores.key_ring",
+    "rehydrate.stores.memory",
+    "rehydrate.stores.postgres",
+    "rehydrate.stores.sqlite",
+    "sqlite3",
+)
+
+
+@pytest.mark.parametrize(
+    ("use", "loaded"),
+    [
+        ("rehydrate.WorkflowBuilder", []),
+        ("rehydrate.InMemoryCheckpointStorage", ["rehydrate.stores.memory"]),
+        ("rehydrate.checkpoint_storage_from_url('memory:')", ["rehydrate.stores.memory", "sqlite3"]),
+        ("rehydrate.SqliteCheckpointStorage", ["rehydrate.stores.sqlite", "sqlite3"]),
+        ("rehydrate.RunHistory", ["rehydrate.service"]),
+    ],
+)
+def test_only_the_stores_and_services_that_are_used_are_loaded(use: str, loaded: list[str]) -> None:
+    """Whoever builds a workflow loads none, and whoever names one loads no other."""
+    shown = f"import sys, rehydrate; {use}; print(*(m for m in {SELDOM_NEEDED} if m in sys.modules))"
+    done = subprocess.run([sys.executable, "-c", shown], check=True, capture_output=True, text=True)
+    assert done.stdout.split() == loaded
+
+
 def test_the_core_needs_at_most_four_packages() -> None:
     """The core depends on no more than four packages."""
     dependencies = project()["dependencies"]

@@ -11,7 +11,7 @@ import pytest
 from rehydrate.errors import CheckpointCorruptError, CheckpointFormatError
 from rehydrate.model.checkpoint import Latest
 from rehydrate.stores import sqlite_archive, sqlite_inbox, sqlite_reading, sqlite_retention, sqlite_writing
-from rehydrate.stores.migrations import Migration, known_migrations, migrate, missing_migrations
+from rehydrate.stores.migrations import CURRENT, Migration, known_migrations, migrate, missing_migrations
 from tests.stores.raw import ask, change, fill, use
 
 SCHEMA = "SELECT type, name, sql FROM sqlite_master ORDER BY name"
@@ -23,6 +23,11 @@ def test_migrations_are_numbered_files_of_the_package() -> None:
     assert [migration.number for migration in known] == list(range(1, len(known) + 1))
     assert known[0].name == "0001_runs.sql"
     assert files("rehydrate.stores").joinpath("sql", "0001_runs.sql").is_file()
+
+
+def test_the_checksums_known_beforehand_are_those_of_the_files() -> None:
+    """A database whose migrations have these checksums is opened without reading the files, so they must be theirs."""
+    assert {migration.number: migration.checksum for migration in known_migrations()} == CURRENT
 
 
 def test_each_migration_is_applied_once_with_its_checksum(tmp_path: Path) -> None:

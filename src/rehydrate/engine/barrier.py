@@ -52,6 +52,7 @@ from .maps import close_maps, map_of
 from .passes import come_back, pass_number, settle_pass, still_alive
 from .plan import ChainKey, Plan, invocation_name
 from .reading import surfaced, yielded
+from .requests import open_requests
 from .run import birth_of
 from .scopes import is_over, trail_of
 from .sharing import come_to_rest, forget_inputs
@@ -65,8 +66,8 @@ class Barrier:
     """One scope's barrier. `arrivals` gathers what stands at executors in the next superstep."""
 
     __slots__ = (
-        "arrivals", "chains", "change", "done", "draft", "graph", "path", "plan", "responses", "resting", "scope",
-        "superstep",
+        "arrivals", "asked", "chains", "change", "done", "draft", "graph", "path", "plan", "responses", "resting",
+        "scope", "superstep",
     )  # fmt: skip
 
     def __init__(self, change: Change, path: str, plan: Plan) -> None:
@@ -80,6 +81,7 @@ class Barrier:
         chains = plan.chains
         self.chains: list[ChainKey] = list(chains) if len(chains) < 2 else self._in_order()
         self.arrivals: list[Arrival] = []
+        self.asked: list[RequestRecord] = []
         self.responses: list[Response] = []
         self.done: dict[str, list[tuple[Delivery, DoneRecord]]] = {}
         self.resting: dict[str, list[tuple[int, str]]] = {}
@@ -117,6 +119,7 @@ class Barrier:
                 self._take_scopes(executor)
         if self.graph.body is not None:
             self.arrivals = still_alive(self.draft, self.path, self.arrivals)
+        open_requests(self.draft, self.path, self.asked, self.change.graph.requests_apart)
         self.change.events.append(SuperstepCompleted(path=self.path, superstep=self.superstep))
         if self.draft.totals["join"]:
             fire_joins(self.change, self.path, self.graph, self.arrivals)
@@ -254,17 +257,10 @@ class Barrier:
         name = f"{delivery.executor}#{activation}?{ask.count}"
         intercepted = is_intercepted(self.change, self.path)
         record = RequestRecord(
-            delivery.executor,
-            activation,
-            ask.count,
-            ask.data,
-            ask.response_type,
-            ask.handler,
-            delivery.trail,
-            self.superstep,
-            intercepted,
-        )
-        self.draft.put(self.path, "request", name, record)
+            delivery.executor, activation, ask.count, ask.data, ask.response_type, ask.handler,
+            delivery.trail, self.superstep, intercepted,
+        )  # fmt: skip
+        self.asked.append(record)
         if intercepted:
             inner = request_name(self.path, delivery.executor, activation, ask.count)
             self._put_out(setting_out(delivery, ask, inner))

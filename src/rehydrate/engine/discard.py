@@ -13,6 +13,7 @@ from rehydrate.model.records import StepRecord, Trail
 
 from .change import Change
 from .passes import end_idle_passes
+from .requests import get_request, has_requests, standing_requests
 from .run import Draft, is_live
 from .scopes import trails_of
 from .sharing import forget_inputs
@@ -31,7 +32,7 @@ def discard(change: Change, answered: Arrivals) -> list[str]:
     draft = change.draft
     trails = {path: [arrival.trail for arrival in arrivals] for path, arrivals in answered.items()}
     scopes = all_scopes(change)
-    kept = {path for path in scopes if draft.count(path, "request")} | answered.keys()
+    kept = {path for path in scopes if has_requests(draft, path)} | answered.keys()
     kept |= {above for path in kept for above in ancestors(path)} | {""}
     for path in scopes:
         if path and slot(path)[0] in kept and not draft.scope(path).trail:  # a shared scope never ends
@@ -42,7 +43,7 @@ def discard(change: Change, answered: Arrivals) -> list[str]:
         for kind in ("done", "unrouted", "failure", "attempt", "inbox", "outbox", "limit"):
             draft.clear(path, kind)
         for name, _ in draft.items(path, "alias"):  # of invocations; open requests keep theirs
-            if draft.get(path, "request", name) is None:
+            if get_request(draft, path, name) is None:
                 draft.remove(path, "alias", name)
         parent, segment = slot(path)
         draft.remove(parent, "step", segment)
@@ -86,7 +87,7 @@ def _drop_held(change: Change, path: str, answered: list[Trail]) -> list[str]:
     scope."""
     draft = change.draft
     alive = list(answered)
-    alive += [record.trail for _, record in draft.items(path, "request")]
+    alive += [trail for _, trail in standing_requests(draft, path)]
     for segment, record in draft.items(path, "scope"):
         if is_live(draft, join_slot(path, segment)):
             alive += trails_of(draft, join_slot(path, segment), record)

@@ -14,6 +14,7 @@ from rehydrate.model.records import Delivery, OutboxRecord, Trail
 
 from .change import Change
 from .inputs import Answer
+from .requests import get_request
 from .run import Draft
 from .steps import Arrival
 from .waking import Arrivals, in_order, take_answer, wake
@@ -58,7 +59,7 @@ def going_up(item: OutboxRecord, trail: Trail) -> list[Arrival]:
 def is_open(draft: Draft, item: OutboxRecord) -> bool:
     """Tell whether the request on its way up still waits for an answer."""
     path, _, name = item.request.rpartition("/")
-    return draft.get(path, "request", name) is not None
+    return get_request(draft, path, name) is not None
 
 
 def refused(draft: Draft, responses: list[Response]) -> list[Refused]:
@@ -68,7 +69,7 @@ def refused(draft: Draft, responses: list[Response]) -> list[Refused]:
         given.setdefault((response.effect.path, response.effect.name), []).append(response)
     found: list[Refused] = []
     for (path, name), made in given.items():
-        is_late = draft.get(path, "request", name) is None
+        is_late = get_request(draft, path, name) is None
         if not is_late and len(made) == 1:
             continue
         by = tuple(f"{response.executor}#{response.activation}" for response in made)

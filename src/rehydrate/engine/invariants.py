@@ -17,9 +17,11 @@ from rehydrate.model.records import (
     Trail,
     TurnRecord,
 )
+from rehydrate.model.request_packs import ID_BYTES, RequestsRecord
 from rehydrate.model.sealed import Items
 
 from .plan import invocation_name
+from .requests import standing_requests
 from .rope import numbers_of
 from .run import Run
 from .splicing import grows
@@ -92,6 +94,9 @@ def _check_scope(run: Run, path: str) -> list[str]:
     timer: TimerRecord | None = run.get(path, "timer", "")
     if timer is not None and timer.deadline is not None and step is None:
         found.append(f"I22: the time of a scope at rest stands still ({where})")
+    broken = _check_packs(run, path, where)
+    if broken:
+        return found + broken
     found += _check_passes(run, path, where)
     found += _check_state(run, path, where)
     found += _check_maps(run, path, step, where)
@@ -101,6 +106,22 @@ def _check_scope(run: Run, path: str) -> list[str]:
         for record in run.table(path, "outbox").values()
         if record.request and not record.request.startswith(f"{path}/")
     ]
+    return found
+
+
+def _check_packs(run: Run, path: str, where: str) -> list[str]:
+    """A pack says how many requests it holds, and of what trails; some of them, never all, are noted as closed."""
+    packs: dict[str, RequestsRecord] = dict(run.items(path, "requests"))
+    found: list[str] = []
+    for name, pack in packs.items():
+        counts = [group.count for group in pack.groups]
+        if not 0 < sum(counts) == pack.count <= len(pack.body) or min(counts) < 1 or len(pack.ids) % ID_BYTES:
+            found.append(f"I23: a pack of requests says how many it holds ({where}: {name!r})")
+    for name, closed in run.items(path, "closed"):
+        pack = packs.get(name)
+        bits = closed.mask if pack is not None and len(closed.bits) <= pack.count else 0
+        if not bits or pack is None or bits.bit_length() > pack.count or bits.bit_count() == pack.count:
+            found.append(f"I24: what is closed is some of a pack ({where}: {name!r})")
     return found
 
 
@@ -122,7 +143,8 @@ def _check_maps(run: Run, path: str, step: StepRecord | None, where: str) -> lis
     """Whatever belongs to an item of a map says so by the map's number, at every second place of its trail."""
     maps = run.table(path, "map")
     trails: list[Trail] = [delivery.trail for delivery in step.deliveries] if step is not None else []
-    for kind in ("request", "scope", "join", "map", "gather", "inbox"):
+    trails += [trail for _, trail in standing_requests(run, path)]
+    for kind in ("scope", "join", "map", "gather", "inbox"):
         trails += [record.trail for record in run.table(path, kind).values()]
     numbers = {number for trail in trails for number in trail[1::2]}
     found = [f"I17: an item of a map belongs to an open one ({where}: {n})" for n in numbers if str(n) not in maps]
@@ -141,7 +163,8 @@ def _check_inputs(run: Run, path: str, scope: ScopeRecord, where: str) -> list[s
         return [f"I19: only a shared scope has input records ({where})"] if known else []
     step: StepRecord | None = run.get(*_listed(path, "step"))
     numbers = {delivery.trail[0] for delivery in step.deliveries} if step is not None else set[int]()
-    for kind in ("request", "join", "map", "gather", "inbox"):
+    numbers.update(trail[0] for _, trail in standing_requests(run, path))
+    for kind in ("join", "map", "gather", "inbox"):
         numbers.update(record.trail[0] for record in run.table(path, kind).values())
     numbers.update(record.input for record in run.table(path, "outbox").values())
     return [f"I20: an input that something descends from is known ({where}: {number})" for number in numbers - known]

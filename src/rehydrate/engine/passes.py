@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from rehydrate.ids import child_path, join_slot, order_key, outer_id, scope_of, slot
+from rehydrate.ids import child_path, join_slot, outer_id, scope_of, slot
 from rehydrate.model.effects import Again, Ask, Pause
 from rehydrate.model.events import RequestsCancelled, ScopeEnded, ScopeStarted
 from rehydrate.model.passes import CallRecord, CallsRecord, PassRecord, ReadRecord
@@ -32,6 +32,7 @@ from .commands import StopScope, TellPass
 from .inputs import CallNoted
 from .plan import invocation_name, plan_of
 from .receipts import leave_receipt
+from .requests import close_request, has_requests, requests_in
 from .run import Draft, birth_of, known_name
 from .steps import Arrival, all_scopes, drop_scope, open_step
 
@@ -197,11 +198,11 @@ def withdraw(change: Change, paths: Iterable[str], number: int | None = None) ->
         return
     closed: list[str] = []
     for path in paths:
-        for name, record in sorted(draft.items(path, "request"), key=lambda item: order_key(item[0])):
+        for name, record in requests_in(draft, path) if has_requests(draft, path) else ():
             if number is not None and record.activation != number:
                 continue
             closed.append(outer_id(birth_of(draft), known_name(draft, path, name)))
-            draft.remove(path, "request", name)
+            close_request(draft, path, name)
             leave_receipt(change, path, name, ReceiptRecord("cancelled", draft.turn().number))
     if closed:
         change.events.append(RequestsCancelled(request_ids=tuple(closed)))
@@ -302,7 +303,7 @@ def end_idle_passes(change: Change, kept: Iterable[tuple[str, str]] = ()) -> lis
             number = int(name)
             if (path, name) in spared or running(change, path, number) is not None or record.due is not None:
                 continue
-            if any(r.activation == number for _, r in draft.items(path, "request")):
+            if any(r.activation == number for _, r in requests_in(draft, path)):
                 continue
             if any(_has_more(change, child, arriving) for child in called_scopes(draft, path, number)):
                 continue
@@ -313,10 +314,12 @@ def end_idle_passes(change: Change, kept: Iterable[tuple[str, str]] = ()) -> lis
 
 def _has_more(change: Change, path: str, arriving: set[str]) -> bool:
     """Tell whether a scope or one below it has anything left that may go on, or something arrives there."""
-    kinds = ("request", "join", "map", "pass", "inbox")
+    kinds = ("join", "map", "pass", "inbox")
+    draft = change.draft
     return any(
         below in arriving
-        or change.draft.step(below) is not None
-        or any(change.draft.count(below, kind) for kind in kinds)
+        or draft.step(below) is not None
+        or has_requests(draft, below)
+        or any(draft.count(below, kind) for kind in kinds)
         for below in all_scopes(change, path)
     )

@@ -24,6 +24,7 @@ from rehydrate.model.records import (
 
 from .change import Change
 from .plan import Plan, invocation_name, plan_of, step_key
+from .requests import requests_in
 from .run import Draft, Run, birth_of, known_name
 
 
@@ -58,16 +59,19 @@ def open_requests(run: Run, place: str = "") -> list[OpenedRequest]:
     """Return the open requests by path and name; `place` is where the records stand in the whole run, for a view."""
     if not run.totals["request"]:
         return []
-    birth = birth_of(run)
-    found: list[OpenedRequest] = []
-    for path in scopes(run):
-        for name in sorted(run.table(path, "request"), key=order_key):
-            record: RequestRecord = run.get(path, "request", name)
-            known = known_name(run, path, name)
-            if place and run.get(path, "alias", name) is None:
-                known = f"{place}/{known}" if path else f"{place}{known}"
-            found.append(OpenedRequest(path, name, outer_id(birth, known), record, known))
-    return found
+    return [
+        opened_request(run, path, name, record, place)
+        for path in scopes(run)
+        for name, record in requests_in(run, path)
+    ]
+
+
+def opened_request(run: Run, path: str, name: str, record: RequestRecord, place: str = "") -> OpenedRequest:
+    """Return an open request with its id; `place` is that of `open_requests`."""
+    known = known_name(run, path, name)
+    if place and run.get(path, "alias", name) is None:
+        known = f"{place}/{known}" if path else f"{place}{known}"
+    return OpenedRequest(path, name, outer_id(birth_of(run), known), record, known)
 
 
 def surfaced(request_id: str, path: str, record: RequestRecord) -> RequestOpened:

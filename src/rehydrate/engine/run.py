@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 
 from rehydrate.ids import slot
 from rehydrate.model.records import AliasRecord, Key, Record, RunRecord, ScopeRecord, StepRecord, TurnRecord
+from rehydrate.model.request_packs import ClosedRecord, RequestsRecord
 
 Place: TypeAlias = tuple[str, str]
 #: Records put, or removed (`None`), by place and name.
@@ -22,21 +23,34 @@ OwnDelta: TypeAlias = dict[Place, dict[str, Record | None]]
 #: would be one more call for each of the reads that every superstep consists of.
 AnyRecord: TypeAlias = Any
 _EMPTY: Final[Mapping[str, Record]] = MappingProxyType({})
+#: Places of changes. One lives as long as its change, so that the collector has fewer to look at where all share them.
+_PLACES: Final[dict[Place, Place]] = {}
+_REMEMBERED: Final = 8192
 #: Kinds of which a run keeps the total over all scopes.
 COUNTED: Final = frozenset(
     {"failure", "limit", "request", "attempt", "unrouted", "join", "map", "inbox", "timer", "alias", "pass"}
 )
+#: Kinds whose records stand for many requests; these count with the single ones.
+PACKED: Final = frozenset({"requests", "closed"})
+
+
+def _kept(place: Place) -> Place:
+    if len(_PLACES) >= _REMEMBERED:
+        _PLACES.clear()
+    return _PLACES.setdefault(place, place)
 
 
 class Run:
     """The live records, in one table per (scope path, kind)."""
 
-    __slots__ = ("memo", "tables", "totals")
+    __slots__ = ("memo", "packs", "tables", "totals")
 
     def __init__(self, records: Iterable[tuple[Key, Record]] = ()) -> None:
         self.tables: dict[Place, dict[str, Record]] = {}
         #: What was read out of a superstep's record, by its place; may be dropped at any time.
         self.memo: dict[tuple[str, str], object] = {}
+        #: What packs of requests hold, by scope and name of the pack, beside the record; may be dropped at any time.
+        self.packs: dict[tuple[str, str], tuple[RequestsRecord, object]] = {}
         self.totals: dict[str, int] = dict.fromkeys(COUNTED, 0)
         self.apply(delta_of(dict(records)))
 
@@ -53,6 +67,10 @@ class Run:
         """Return the records of one kind in one scope."""
         return list(self.table(path, kind).items())
 
+    def count(self, path: str, kind: str) -> int:
+        """Return the number of records of one kind in one scope."""
+        return len(self.table(path, kind))
+
     def apply(self, delta: Delta) -> None:
         """Make a change real."""
         tables = self.tables
@@ -62,6 +80,8 @@ class Run:
             if table is None:
                 table = tables[place] = {}
             before = len(table)
+            if kind in PACKED:
+                self._weigh(place, table, changed)
             for name, record in changed.items():
                 if record is not None:
                     table[name] = record
@@ -74,6 +94,13 @@ class Run:
             if kind in COUNTED:
                 self.totals[kind] += len(table) - before
 
+    def _weigh(self, place: Place, table: Mapping[str, Record], changed: Mapping[str, Record | None]) -> None:
+        """Count the requests that packs gain and lose."""
+        for name, record in changed.items():
+            self.totals["request"] += weight(record) - weight(table.get(name))
+            if place[1] == "requests":
+                self.packs.pop((place[0], name), None)
+
     def records(self) -> Iterator[tuple[Key, Record]]:
         """Yield every live record with its key."""
         for (path, kind), table in self.tables.items():
@@ -85,7 +112,15 @@ class Run:
         other = Run()
         other.tables = {place: dict(table) for place, table in self.tables.items()}
         other.totals = dict(self.totals)
+        other.packs = dict(self.packs)
         return other
+
+
+def weight(record: Record | None) -> int:
+    """Return by how many open requests a record of a packed kind makes a run richer."""
+    if isinstance(record, RequestsRecord):
+        return record.count
+    return -record.mask.bit_count() if isinstance(record, ClosedRecord) else 0
 
 
 class Draft:
@@ -116,6 +151,7 @@ class Draft:
         place = (path, kind)
         over = self._over.get(place)
         if over is None:
+            place = _PLACES.get(place) or _kept(place)
             over = self._over[place] = {}
             self._grown[place] = 0
         table = self._tables.get(place)
@@ -137,6 +173,7 @@ class Draft:
         elif not saved:
             return
         if over is None:
+            place = _PLACES.get(place) or _kept(place)
             over = self._over[place] = {}
             self._grown[place] = 0
         self._grown[place] -= 1

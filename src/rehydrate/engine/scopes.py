@@ -9,12 +9,13 @@ from rehydrate.ids import join_slot, scope_of
 from rehydrate.model.records import InputRecord, OutboxRecord, ScopeRecord, Trail
 
 from .change import Change
+from .requests import has_requests
 from .run import Draft
 
 
 def is_over(change: Change, path: str) -> bool:
     """Tell whether a scope at rest has nothing open in or below it; unless it is shared, it ends then."""
-    return not change.draft.count(path, "request") and not has_open_scopes(change, path)
+    return not has_requests(change.draft, path) and not has_open_scopes(change, path)
 
 
 def has_open_scopes(change: Change, path: str) -> bool:

@@ -15,6 +15,7 @@ from .change import Change
 from .commands import LookAgain
 from .passes import come_back, put_in_inbox
 from .plan import plan_of
+from .requests import standing_requests
 from .scopes import is_over, trails_of
 from .steps import start_scope
 from .timing import pause_timer
@@ -63,7 +64,8 @@ def forget_inputs(change: Change, path: str, in_flight: Iterable[Trail] = ()) ->
     if not known:
         return
     alive = {trail[0] for trail in in_flight}
-    for kind in ("request", "join", "map", "gather"):
+    alive.update(trail[0] for _, trail in standing_requests(draft, path))
+    for kind in ("join", "map", "gather"):
         alive.update(record.trail[0] for _, record in draft.items(path, kind))
     alive.update(record.input for _, record in draft.items(path, "outbox"))
     for segment, record in draft.items(path, "scope"):

@@ -9,9 +9,10 @@ from collections.abc import Iterable
 from typing import TypeAlias
 
 from rehydrate.ids import join_slot, scope_of
-from rehydrate.model.records import JoinRecord, MapRecord, RequestRecord, Trail
+from rehydrate.model.records import JoinRecord, MapRecord, Trail
 
 from .change import Change
+from .requests import standing_requests
 from .scopes import trails_of
 from .steps import Arrival
 
@@ -23,9 +24,7 @@ def standing_in(change: Change, path: str, arrivals: Iterable[Arrival]) -> list[
     """Return what stands in a scope at its barrier, but for what joins and maps hold."""
     draft = change.draft
     found: list[Standing] = [(arrival.executor, arrival.trail) for arrival in arrivals]
-    for _, record in draft.items(path, "request"):
-        request: RequestRecord = record
-        found.append((request.executor, request.trail))
+    found += standing_requests(draft, path)
     for segment, record in draft.items(path, "scope"):
         executor = scope_of(segment)[0]
         found += [(executor, trail) for trail in trails_of(draft, join_slot(path, segment), record)]

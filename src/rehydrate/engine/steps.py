@@ -28,12 +28,13 @@ from .change import Change
 from .commands import StartInvocation
 from .mapping import copy_in
 from .plan import Plan
+from .requests import clear_requests
 from .run import is_live
 from .timing import start_timer
 
-#: Kinds that stand in a scope itself; its own scope, step and rest records stand in its parent.
+#: Kinds that, with open requests, stand in a scope itself; its own scope, step and rest records stand in its parent.
 INSIDE: Final = (
-    "counter", "done", "unrouted", "failure", "attempt", "request", "join", "map", "gather", "outbox", "inbox",
+    "counter", "done", "unrouted", "failure", "attempt", "join", "map", "gather", "outbox", "inbox",
     "instance", "state", "part", "limit", "input", "timer", "alias", "pass", "read", "call", "calls",
 )  # fmt: skip
 
@@ -179,6 +180,7 @@ def drop_scope(change: Change, path: str) -> None:
     draft = change.draft
     for segment, _ in draft.items(path, "scope"):
         drop_scope(change, join_slot(path, segment))
+    clear_requests(draft, path)
     for kind in INSIDE:
         draft.clear(path, kind)
     parent, segment = slot(path)

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import msgspec
 
-from rehydrate.ids import order_key, outer_id, slot
+from rehydrate.ids import outer_id, slot
 from rehydrate.model.events import RequestsCancelled, RequestsKept, TurnStarted, WorkDiscarded
 from rehydrate.model.records import (
     ReceiptRecord,
-    RequestRecord,
     RestRecord,
     ScopeRecord,
     TurnRecord,
@@ -26,6 +25,7 @@ from .passes import end_idle_passes, passes_due
 from .passing import pass_barriers
 from .reading import surfaced
 from .receipts import leave_receipt
+from .requests import clear_requests, requests_in
 from .restart import restart
 from .run import birth_of, is_live, known_name
 from .steps import Arrival, all_scopes, stepping_scopes
@@ -98,27 +98,26 @@ def _settle_pending(change: Change, arrived: TurnArrived, arrivals: Arrivals) ->
     draft = change.draft
     if not draft.totals["request"]:
         return []
-    open_requests = [
-        (path, name)
-        for path in all_scopes(change)
-        for name, _ in sorted(draft.items(path, "request"), key=lambda item: order_key(item[0]))
-    ]
+    kept_unsaid = arrived.message is None or arrived.pending_given
+    if not arrived.continuation and arrived.on_pending != "cancel" and kept_unsaid:
+        return []
+    open_requests = [(path, *item) for path in all_scopes(change) for item in requests_in(draft, path)]
     if arrived.continuation:
-        for path, name in open_requests:
-            record: RequestRecord = draft.get(path, "request", name)
+        for path, name, record in open_requests:
             change.events.append(surfaced(_outer_id(change, path, name), path, record))
         return []
-    ids = tuple(_outer_id(change, path, name) for path, name in open_requests)
+    ids = tuple(_outer_id(change, path, name) for path, name, _ in open_requests)
     if arrived.on_pending != "cancel":
-        if arrived.message is not None and not arrived.pending_given:
-            change.events.append(RequestsKept(request_ids=ids))
+        change.events.append(RequestsKept(request_ids=ids))
         return []
-    for path, name in open_requests:
-        draft.remove(path, "request", name)
+    paths = {path for path, _, _ in open_requests}
+    for path in paths:
+        clear_requests(draft, path)
+    for path, name, _ in open_requests:
         leave_receipt(change, path, name, ReceiptRecord("cancelled", draft.turn().number))
     change.events.append(RequestsCancelled(request_ids=ids))
     end_idle_passes(change, {(path, item.name) for path, items in arrivals.items() for item in items})
-    return _freed(change, {path for path, _ in open_requests if is_live(draft, path)})
+    return _freed(change, {path for path in paths if is_live(draft, path)})
 
 
 def _outer_id(change: Change, path: str, name: str) -> str:

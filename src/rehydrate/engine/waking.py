@@ -9,13 +9,14 @@ from collections.abc import Iterable
 from typing import Final, TypeAlias
 
 from rehydrate.ids import ancestors, depth_of, order_key
-from rehydrate.model.records import InboxRecord, ReceiptRecord, RequestRecord
+from rehydrate.model.records import InboxRecord, ReceiptRecord
 
 from .change import Change
 from .inputs import Answer
 from .joins import end_deadlock
 from .passes import answer_pass, each_once, put_in_inbox
 from .receipts import leave_receipt
+from .requests import close_request
 from .run import Draft
 from .steps import Arrival, open_step
 from .timing import resume_timer
@@ -34,8 +35,7 @@ def in_order(answers: Iterable[Answer]) -> list[Answer]:
 def take_answer(change: Change, answer: Answer) -> Arrival:
     """Close a request: it leaves a receipt, and its answer is in flight."""
     draft = change.draft
-    request: RequestRecord = draft.get(answer.path, "request", answer.name)
-    draft.remove(answer.path, "request", answer.name)
+    request = close_request(draft, answer.path, answer.name)
     leave_receipt(change, answer.path, answer.name, ReceiptRecord("answered", draft.turn().number))
     if change.graph_at(answer.path).body is not None:
         return answer_pass(change, answer.path, request, answer.value)

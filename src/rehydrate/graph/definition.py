@@ -72,6 +72,8 @@ class Definition:
     nesting: Mapping[str, Nesting] = field(default_factory=dict[str, Nesting])
     #: Functions that bring a stored run up by one, by the version that they start from.
     migrations: Mapping[int, Migration] = field(default_factory=dict[int, Migration])
+    #: So many small open requests of a scope share records; fewer have one each.
+    requests_apart: int = 32
 
     @cached_property
     def position(self) -> Mapping[str, int]:

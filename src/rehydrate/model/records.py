@@ -11,6 +11,7 @@ import msgspec
 
 from .effects import Effect, Failure, Route
 from .passes import CallRecord, CallsRecord, PassRecord, ReadRecord
+from .request_packs import ClosedRecord, RequestsRecord
 from .sealed import Items, Payload, Sealed
 from .signatures import SignatureRecord
 
@@ -296,8 +297,9 @@ class AliasRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid
 Record: TypeAlias = (
     RunRecord | SignatureRecord | TurnRecord | OutputRecord | ReceiptRecord | ReceiptsRecord | ScopeRecord
     | InputRecord | StepRecord | LimitRecord | RestRecord | TimerRecord | CounterRecord | DoneRecord | FailureRecord
-    | AttemptRecord | RequestRecord | JoinRecord | MapRecord | GatherRecord | OutboxRecord | InboxRecord
-    | InstanceRecord | StateRecord | PartRecord | AliasRecord | PassRecord | ReadRecord | CallRecord | CallsRecord
+    | AttemptRecord | RequestRecord | RequestsRecord | ClosedRecord | JoinRecord | MapRecord | GatherRecord
+    | OutboxRecord | InboxRecord | InstanceRecord | StateRecord | PartRecord | AliasRecord
+    | PassRecord | ReadRecord | CallRecord | CallsRecord
 )  # fmt: skip
 
 #: The class of each kind; what is stored under a kind decodes to exactly this.
@@ -320,6 +322,8 @@ RECORD_TYPES: dict[str, type[Record]] = {
     "failure": FailureRecord,
     "attempt": AttemptRecord,
     "request": RequestRecord,
+    "requests": RequestsRecord,
+    "closed": ClosedRecord,
     "join": JoinRecord,
     "map": MapRecord,
     "gather": GatherRecord,

@@ -155,8 +155,9 @@ class Actor(LiveTurn):
             self._wake()
 
     def _wake(self) -> None:
-        if self._waker is not None and not self._waker.done():
-            self._waker.set_result(None)
+        waker, self._waker = self._waker, None
+        if waker is not None and not waker.done():
+            waker.set_result(None)
 
     async def _drive(self, claim: Claim) -> None:
         heartbeat: Heartbeat | None = None
@@ -198,7 +199,7 @@ class Actor(LiveTurn):
             while not self.channel.has_room() and not (self._savers or self._copies):
                 await self.channel.room()
             if (not self._inbox or self.ending is not None) and not self._hands_on():
-                await self._wait()
+                await self._woken()
 
     def _hands_on(self) -> bool:
         """Tell whether a run that is drained has come to its safe place: the next commit is its last one here."""
@@ -207,12 +208,12 @@ class Actor(LiveTurn):
         idle = self.crew.is_stopped or not self.crew.is_working()
         return idle and all(isinstance(order, LEAVABLE) for order in self._later)
 
-    async def _wait(self) -> None:
+    def _woken(self) -> asyncio.Future[None]:
+        """Return what is done once there is something to do."""
         self._waker = asyncio.get_running_loop().create_future()
         if self._committing is not None:
             self._committing.add_done_callback(lambda _: self._wake())
-        await self._waker
-        self._waker = None
+        return self._waker
 
     def _take_in(self) -> None:
         inputs, self._inbox = self._inbox, []
@@ -255,7 +256,7 @@ class Actor(LiveTurn):
         """Take what waits for a commit: events, unless no commit is made now that could hold them, and commands."""
         events: list[Event] = []
         if not holds:
-            events, self._events = self._events, []
+            events, self._events = self._events, events
         later, self._later = self._later, []
         self._urgent = False
         if self._timer is not None:
@@ -271,7 +272,9 @@ class Actor(LiveTurn):
 
     async def _flush(self) -> None:
         """Save what has gathered, then publish its events and obey what waited for it."""
-        savers, self._savers = ([], self._savers) if self._inbox else (self._savers, [])
+        savers: Sequence[asyncio.Future[None]] = ()
+        if self._savers and not self._inbox:
+            savers, self._savers = self._savers, []
         ending, saver = self.ending, self.saver
         handing_on = self.claimed and self._hands_on()
         saves = self.each_step or ending is not None or handing_on or bool(self._copies or savers)
@@ -281,12 +284,14 @@ class Actor(LiveTurn):
             self.ledger.next_header(self.run, {})
         if saver is not None and saves:
             delta, self._delta = self._delta, {}
-            copies, self._copies = self._copies, []
-            copy = self.run.copy() if copies else None
+            copies, copy = self._copies, None
+            if copies:
+                self._copies, copy = [], self.run.copy()
             header = await self._save(saver, delta, events, ends=ending is not None or handing_on)
-            for waiting in copies:
-                if copy is not None and not waiting.done():
-                    waiting.set_result((header, copy))
+            if copy is not None:
+                for waiting in copies:
+                    if not waiting.done():
+                        waiting.set_result((header, copy))
         self._pass_on(events, later, savers)
         self.handed_on = handing_on
         if ending is not None:
@@ -320,7 +325,9 @@ class Actor(LiveTurn):
     async def _save(self, saver: Saver, delta: Delta, events: list[Event], *, ends: bool) -> Header:
         try:
             self.watched("commit", "before")
-            header = await saver.save(self.run, delta, events, ends=ends)
+            commit = saver.next_commit(self.run, delta, events, ends=ends)
+            await saver.store.commit(commit)  # as `save` does, without a coroutine more for each commit on its way
+            header = saver.committed(commit)
             self.watched("commit", "after")
             return header
         except (CommitConflictError, asyncio.CancelledError):

@@ -213,9 +213,8 @@ class Finder:
         if self.is_same(head, base_counts=True) and head.status not in RESTING:
             return Found(head, newest.head, same=True)
         if newest.head.header.workflow == self.graph.name:
-            birth = birth_of(head.records)
             for request_id in self.call.responses:
-                error = receipt_error(request_id, head.records, run_id, [birth])
+                error = receipt_error(request_id, head.records, run_id)
                 if error is not None:
                     raise error
             check_owner(self.call, Found(head, newest.head), same=False)

@@ -16,6 +16,7 @@ from rehydrate.engine.commands import StartInvocation, TellPass
 from rehydrate.engine.inputs import CallNoted, Input, InvocationFinished
 from rehydrate.engine.passes import has_come_back, pass_number, pass_seed
 from rehydrate.engine.reading import busy
+from rehydrate.engine.requests import requests_in
 from rehydrate.engine.run import is_live
 from rehydrate.errors import ClosedContextError, NonDeterminismError
 from rehydrate.graph.function_body import FunctionBody
@@ -23,7 +24,6 @@ from rehydrate.graph.step import CALLER
 from rehydrate.ids import slot
 from rehydrate.model.effects import Effect
 from rehydrate.model.passes import CallKind, CallRecord, PassRecord
-from rehydrate.model.records import RequestRecord
 from rehydrate.model.sealed import Payload, Sealed
 from rehydrate.ports import Clock
 
@@ -127,8 +127,8 @@ class Pass:
                 yield name[len(prefix) :], call
 
     def _open_questions(self) -> set[str]:
-        requests: list[RequestRecord] = list(self.around.run.table(self.path, "request").values())
-        return {record.handler for record in requests if record.activation == self.number}
+        found = requests_in(self.around.run, self.path)
+        return {record.handler for _, record in found if record.activation == self.number}
 
     def message(self) -> object:
         """Return the message of the pass, as a fresh copy."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from rehydrate.codecs import type_name
+from rehydrate.engine.requests import pack_requests
 from rehydrate.engine.run import Run, delta_of
 from rehydrate.engine.splicing import part_name
 from rehydrate.errors import CaptureError, EffectError
@@ -70,6 +71,7 @@ def legacy_run(
     _put_scope(delta, program, graph, "", (), ExecutionContext("", pending_requests, execution_contexts))
     run = Run()
     run.apply(delta_of(delta))
+    pack_requests(run, graph.requests_apart)
     return run
 
 

@@ -18,6 +18,7 @@ from rehydrate.engine.migration.homes import homeless
 from rehydrate.engine.migration.levels import Level, graph_of, shown
 from rehydrate.engine.migration.routes import Rerouting
 from rehydrate.engine.migration.whole_values import join_values, split_values
+from rehydrate.engine.requests import pack_requests, unpack_requests
 from rehydrate.engine.run import Run, delta_of
 from rehydrate.errors import (
     CheckpointCorruptError,
@@ -67,13 +68,15 @@ def _brought_up(program: Program, checkpoint: WorkflowCheckpoint) -> WorkflowChe
     except (ValueError, LookupError) as error:
         what = f"the signature of checkpoint {checkpoint.checkpoint_id!r}"
         raise CheckpointCorruptError(what, str(error)) from error
-    _refuse_unannounced(program.graph, root, before, text)
     piece = Workpiece(before.copy(), root)
+    unpack_requests(piece.run)
+    _refuse_unannounced(program.graph, root, piece.run, text)
     joined = join_values(piece.run)
     last = BringingUp(program, piece, text).apply()
     Settling(program, piece, last).apply()
     run = piece.run.copy()  # a view that a migration has kept can no longer reach it
     split_values(run, joined)
+    pack_requests(run, program.graph.requests_apart)
     delta = _difference(before, run)
     freed = tuple(sorted(piece.freed))
     return WorkflowCheckpoint(

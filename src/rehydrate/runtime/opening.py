@@ -11,7 +11,8 @@ import msgspec
 
 from rehydrate.engine import reading
 from rehydrate.engine.inputs import Answer, TurnArrived
-from rehydrate.engine.run import Run, birth_of, delta_of
+from rehydrate.engine.requests import renew_ids
+from rehydrate.engine.run import Run, delta_of
 from rehydrate.errors import (
     CallError,
     PendingRequestsError,
@@ -139,7 +140,7 @@ class Opening:
         if self.row is Row.CONTINUE:
             return self._continue(found)
         self._check_message()
-        answers = await self._answers(checkpoint, (birth_of(checkpoint.records),))
+        answers = await self._answers(checkpoint)
         check_resources(self.graph, self.call.resources)
         self._check_policies(checkpoint, answers)
         return Opened(
@@ -151,7 +152,6 @@ class Opening:
     async def _fork(self, found: Found) -> Opened:
         """Copy the records under a new run id; inner names stay, outer ids change with the new birth."""
         checkpoint = found.checkpoint
-        source = birth_of(checkpoint.records)
         run_id = self.finder.forked_run_id()
         head = await self.store.head(run_id) if self.store is not None else None
         if head is not None:
@@ -159,7 +159,7 @@ class Opening:
         checkpoint = fitting(self.program, checkpoint)
         found = replace(found, checkpoint=checkpoint)
         self._check_message()
-        answers = await self._answers(checkpoint, (source,))
+        answers = await self._answers(checkpoint)
         check_resources(self.graph, self.call.resources)
         self._check_policies(checkpoint, answers)
         base = self.call.base or checkpoint.checkpoint_id
@@ -175,7 +175,7 @@ class Opening:
             raise RunExistsError(run_id, head.header.checkpoint_id)
         return self._same_turn(Found(checkpoint, stored.head, same=True))
 
-    async def _answers(self, checkpoint: WorkflowCheckpoint, births: tuple[str, ...]) -> tuple[Answer, ...]:
+    async def _answers(self, checkpoint: WorkflowCheckpoint) -> tuple[Answer, ...]:
         return await check_answers(
             self.call.responses,
             checkpoint.records,
@@ -183,7 +183,6 @@ class Opening:
             self.graph,
             self.codec,
             self.store,
-            births,
         )
 
     def _check_policies(self, checkpoint: WorkflowCheckpoint, answers: tuple[Answer, ...]) -> None:
@@ -245,4 +244,5 @@ def copied(program: Program, records: Run, base: str, digest: str, key: str | No
     if turn is not None:
         delta[("", "turn", "")] = msgspec.structs.replace(turn, key=key, base=base, digest=digest, resumed=None)
     run.apply(delta_of(delta))
+    renew_ids(run)
     return run

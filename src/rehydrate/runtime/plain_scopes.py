@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from rehydrate.codecs.rewriting import list_of, open_plain
 from rehydrate.engine.migration.pieces import was_taken
 from rehydrate.engine.plan import invocation_name
+from rehydrate.engine.requests import requests_in
 from rehydrate.engine.run import Run, birth_of, known_name
 from rehydrate.engine.splicing import grows, sealed_value
 from rehydrate.graph.migration import PlainMessage, PlainRequest, PlainScope
-from rehydrate.ids import order_key, outer_id, slot
-from rehydrate.model.records import GatherRecord, JoinRecord, RequestRecord, StateRecord, StepRecord
+from rehydrate.ids import outer_id, slot
+from rehydrate.model.records import GatherRecord, JoinRecord, StateRecord, StepRecord
 from rehydrate.model.sealed import Listed, Payload
 
 from .state_view import committed_parts
@@ -66,7 +67,6 @@ def _value(payload: Payload) -> object:
 
 
 def _requests(run: Run, path: str) -> Iterator[PlainRequest]:
-    for name in sorted(run.table(path, "request"), key=order_key):
-        record: RequestRecord = run.get(path, "request", name)
+    for name, record in requests_in(run, path):
         request_id = outer_id(birth_of(run), known_name(run, path, name))
         yield PlainRequest(request_id, record.executor, open_plain(record.data), record.response_type)

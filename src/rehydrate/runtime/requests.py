@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
 import msgspec
 
@@ -18,7 +18,8 @@ from rehydrate.codecs.registry import BUILT_IN
 from rehydrate.engine import reading
 from rehydrate.engine.inputs import Answer
 from rehydrate.engine.receipts import receipts
-from rehydrate.engine.run import Run
+from rehydrate.engine.request_list import find_by_id
+from rehydrate.engine.run import Run, birth_of
 from rehydrate.errors import (
     AlreadyAnsweredError,
     AnswerTypeError,
@@ -32,6 +33,9 @@ from rehydrate.graph.executor import Executor
 from rehydrate.graph.hints import describe, matches
 from rehydrate.ids import outer_id
 from rehydrate.ports import CheckpointStorage
+
+#: For so many answers the open requests are gone through once, instead of looking each up.
+MANY: Final = 16
 
 
 @dataclass(frozen=True)
@@ -119,19 +123,11 @@ def response_hint_of(graph: Definition, executor_id: str, handler: str) -> objec
     return object
 
 
-def pending_requests(run: Run, graph: Definition, codec: ValueCodec) -> tuple[PendingRequest, ...]:
-    """Return the open requests of a run by path and name."""
-    return tuple(
-        PendingRequest(
-            opened.request_id,
-            opened.path,
-            opened.record.executor,
-            codec.open(opened.record.data),
-            response_hint(graph, codec, opened),
-            opened.record.intercepted,
-        )
-        for opened in reading.open_requests(run)
-    )
+def pending_request(opened: reading.OpenedRequest, graph: Definition, codec: ValueCodec) -> PendingRequest:
+    """Return an open request as its caller gets it."""
+    record = opened.record
+    data, hint = codec.open(record.data), response_hint(graph, codec, opened)
+    return PendingRequest(opened.request_id, opened.path, record.executor, data, hint, record.intercepted)
 
 
 def collect(responses: Responses | None) -> dict[str, object]:
@@ -163,15 +159,15 @@ async def check_answers(
     graph: Definition,
     codec: ValueCodec,
     store: CheckpointStorage | None,
-    births: Iterable[str],
 ) -> tuple[Answer, ...]:
     """Return the answers by request. Raises an `AnswerError` for the first that cannot be taken; then none is."""
-    known = {outer_id(birth, opened.known): opened for birth in births for opened in reading.open_requests(run)}
+    is_many = len(given) > MANY
+    known = {opened.request_id: opened for opened in reading.open_requests(run)} if is_many else {}
     answers: list[Answer] = []
     for request_id, value in given.items():
-        opened = known.get(request_id)
+        opened = known.get(request_id) if is_many else find_by_id(run, request_id)
         if opened is None:
-            raise await _refusal(request_id, run, run_id, store, births)
+            raise await _refusal(request_id, run, run_id, store)
         hint = response_hint(graph, codec, opened)
         if not fits(value, hint):
             raise AnswerTypeError(request_id, describe(hint), type(value).__name__)
@@ -180,10 +176,10 @@ async def check_answers(
 
 
 async def _refusal(
-    request_id: str, run: Run, run_id: str, store: CheckpointStorage | None, births: Iterable[str]
+    request_id: str, run: Run, run_id: str, store: CheckpointStorage | None
 ) -> AlreadyAnsweredError | RequestCancelledError | ForeignRequestError | UnknownRequestError:
     """Return why a request cannot be answered: answered, cancelled, another run's, or unknown."""
-    told = receipt_error(request_id, run, run_id, births)
+    told = receipt_error(request_id, run, run_id)
     if told is not None:
         return told
     row = await store.find_request(request_id) if store is not None else None
@@ -194,12 +190,11 @@ async def _refusal(
     )
 
 
-def receipt_error(
-    request_id: str, run: Run, run_id: str, births: Iterable[str]
-) -> AlreadyAnsweredError | RequestCancelledError | None:
+def receipt_error(request_id: str, run: Run, run_id: str) -> AlreadyAnsweredError | RequestCancelledError | None:
     """Return what a run's receipts say of a request."""
+    birth = birth_of(run)
     for name, record in receipts(run).items():
-        if all(outer_id(birth, name) != request_id for birth in births):
+        if outer_id(birth, name) != request_id:
             continue
         error = RequestCancelledError if record.state == "cancelled" else AlreadyAnsweredError
         return error(request_id, run_id)

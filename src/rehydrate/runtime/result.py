@@ -17,7 +17,7 @@ from rehydrate.model.records import TurnRecord
 
 from .checkpoint import WorkflowCheckpoint
 from .events import Channel
-from .requests import PendingRequest, pending_requests
+from .pending import PendingRequests
 
 
 class WorkflowRunResult:
@@ -70,9 +70,9 @@ class WorkflowRunResult:
         return self.outputs[0]
 
     @cached_property
-    def pending_requests(self) -> tuple[PendingRequest, ...]:
+    def pending_requests(self) -> PendingRequests:
         """The open requests by path and name."""
-        return pending_requests(self.checkpoint.records, self._graph, self._codec)
+        return PendingRequests(self.checkpoint.records, self._graph, self._codec)
 
     @property
     def next_due(self) -> float | None:

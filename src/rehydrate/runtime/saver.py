@@ -6,23 +6,25 @@ It knows the stored digest of every live record, so that a commit costs what cha
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
 from rehydrate.codecs.checkpoints import record_digest
 from rehydrate.codecs.events import encode_events
 from rehydrate.codecs.records import encode_record
+from rehydrate.engine.requests import requests_of
 from rehydrate.engine.run import Delta, Run, known_name
 from rehydrate.ids import ABOVE_ROOT, outer_id
 from rehydrate.model.checkpoint import Cause, Commit, Header, Lease, Put, RequestRow, Status, TurnRow, key_text
 from rehydrate.model.events import Event
 from rehydrate.model.records import ReceiptRecord, ReceiptsRecord, RequestRecord, ScopeRecord, TurnRecord
+from rehydrate.model.request_packs import RequestsRecord
 from rehydrate.model.status_table import is_legal
 from rehydrate.ports import CheckpointStorage, Clock, compresses
 
 _MODULUS: Final = 1 << 256
-_OF_REQUESTS: Final = frozenset({"request", "receipt", "receipts"})
+_OF_REQUESTS: Final = frozenset({"request", "requests", "receipt", "receipts"})
 _OF_SUPERSTEPS: Final = frozenset({"step", "scope"})
 #: How long a lease lasts, in seconds; a heartbeat renews it at a third of it.
 LEASE_SECONDS: Final = 30.0
@@ -30,12 +32,13 @@ LEASE_SECONDS: Final = 30.0
 SCOPES_NAMED: Final = 16
 
 
-class Changes(NamedTuple):
-    """What a delta writes and removes, and the paths of the scopes in which it does."""
+class Changes(msgspec.Struct, frozen=True, gc=False):
+    """What a delta writes and removes, in how many scopes it does, and the paths of the first of these."""
 
     puts: tuple[Put, ...] = ()
     removes: tuple[str, ...] = ()
-    paths: frozenset[str] = frozenset()
+    scopes: int = 0
+    named: tuple[str, ...] = ()
 
     @property
     def size(self) -> int:
@@ -109,7 +112,7 @@ class Ledger:
         digests = self.digests
         total = self.total
         for (path, kind), changed in delta.items():
-            before = len(puts) + len(removes)
+            changes = False
             for name, record in changed.items():
                 text = key_text(path, kind, name)
                 if record is None:
@@ -117,6 +120,7 @@ class Ledger:
                     if known is not None:
                         total -= known
                         removes.append(text)
+                        changes = True
                     continue
                 data = encode_record(record, compress=self.compress)
                 digest = record_digest(text, data)
@@ -126,10 +130,11 @@ class Ledger:
                 digests[text] = digest
                 total += digest - (known or 0)
                 puts.append(Put(text, data))
-            if len(puts) + len(removes) > before:
+                changes = True
+            if changes:
                 paths.add("" if path == ABOVE_ROOT else path)
         self.total = total % _MODULUS
-        return Changes(tuple(puts), tuple(removes), frozenset(paths))
+        return Changes(tuple(puts), tuple(removes), len(paths), tuple(sorted(paths)[:SCOPES_NAMED]))
 
     def next_header(self, run: Run, delta: Delta, changes: Changes = _NOTHING) -> Header:
         """Return the header of the next checkpoint, and go on from it."""
@@ -163,8 +168,8 @@ class Ledger:
             digest=self.total.to_bytes(32, "big"),
             cause=cause,
             size=changes.size,
-            changed=len(changes.paths),
-            scopes=tuple(sorted(changes.paths)[:SCOPES_NAMED]),
+            changed=changes.scopes,
+            scopes=changes.named,
             reason=self.reason,
             keyed=isinstance(turn, TurnRecord) and turn.key is not None,
         )
@@ -187,13 +192,19 @@ class Saver:
 
         Raises what the store raises.
         """
+        commit = self.next_commit(run, delta, events, ends=ends)
+        await self.store.commit(commit)
+        return self.committed(commit)
+
+    def next_commit(self, run: Run, delta: Delta, events: Sequence[Event], *, ends: bool) -> Commit:
+        """Return what `save` writes."""
         ledger = self.ledger
         changes = ledger.encode(delta)
         kept = encode_events(ledger.run_id, ledger.events + 1, events) if self.store.keeps_events else ()
         ledger.events += len(events)
         header = ledger.next_header(run, delta, changes)
         lease = msgspec.structs.replace(self.lease, seconds=self.left if ends else LEASE_SECONDS)
-        commit = Commit(
+        return Commit(
             header=header,
             expected=self.expected,
             lease=lease,
@@ -203,11 +214,13 @@ class Saver:
             turn=self._turn(run, header) if header.cause is not Cause.EDIT and (ends or self.lease.claim) else None,
             events=kept,
         )
-        await self.store.commit(commit)
-        self.expected = header.checkpoint_id
+
+    def committed(self, commit: Commit) -> Header:
+        """Go on from what the store has taken."""
+        self.expected = commit.header.checkpoint_id
         if self.lease.claim:
             self.lease = msgspec.structs.replace(self.lease, claim=False)
-        return header
+        return commit.header
 
     async def renew(self) -> None:
         """Lengthen the lease."""
@@ -223,6 +236,9 @@ class Saver:
             for name, record in changed.items():
                 if isinstance(record, RequestRecord):
                     rows.append(RequestRow(outer_id(birth, known_name(run, path, name)), run_id, path, "open"))
+                elif isinstance(record, RequestsRecord):
+                    names = [known_name(run, path, inner) for inner, _ in requests_of(run, path, name, record)]
+                    rows += [RequestRow(outer_id(birth, known), run_id, path, "open") for known in names]
                 elif isinstance(record, ReceiptRecord):
                     rows.append(self._closed(name, record))
                 elif isinstance(record, ReceiptsRecord):

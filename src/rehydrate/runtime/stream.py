@@ -101,7 +101,6 @@ class RunStream:
             program.graph,
             program.codec,
             actor.saver.store if actor.saver is not None else None,
-            [birth_of(run)],
         )
         for answer in answers:
             if actor.was_told(answer):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from rehydrate.codecs import type_name
 from rehydrate.engine import reading
 from rehydrate.engine.receipts import receipts
+from rehydrate.engine.requests import get_request
 from rehydrate.engine.run import known_name, name_now
 from rehydrate.errors import EffectError, LateResponseError, SendTypeError
 from rehydrate.graph.definition import Definition
@@ -17,7 +18,7 @@ from rehydrate.graph.hints import describe
 from rehydrate.graph.sub_requests import SubWorkflowRequest, SubWorkflowRequestMessage, SubWorkflowResponseMessage
 from rehydrate.ids import outer_id, scope_of, slot
 from rehydrate.model.effects import Respond
-from rehydrate.model.records import ReceiptRecord, RequestRecord
+from rehydrate.model.records import ReceiptRecord
 
 from .outlets import Outlet, Outlets
 from .requests import fits, response_hint_of
@@ -43,7 +44,7 @@ def request_message(around: Surroundings, name: str, handler: str, data: object)
     graph, executor_id = around.outlets.graph_at(path), inner.rpartition("#")[0]
     if graph.body is None:
         return request_message_of(around, name, data, type_name(response_hint_of(graph, executor_id, handler)))
-    record: RequestRecord | None = around.run.get(path, "request", inner)
+    record = get_request(around.run, path, inner)
     return request_message_of(around, name, data, record.response_type if record is not None else "")
 
 
@@ -65,7 +66,7 @@ def response(around: Surroundings, path: str, where: str, message: SubWorkflowRe
     """
     # A message that is older than a migration has the names of that time.
     asker, name = name_now(around.run, f"{message.path}/{message.name}") or (message.path, message.name)
-    record: RequestRecord | None = around.run.get(asker, "request", name)
+    record = get_request(around.run, asker, name)
     if record is None:
         raise _no_request(around, where, message)
     level = interceptor(around.outlets, asker)

@@ -13,6 +13,7 @@ from rehydrate.codecs import plain
 from rehydrate.codecs.format import array_header
 from rehydrate.engine.reading import outputs, scopes
 from rehydrate.engine.receipts import receipts
+from rehydrate.engine.requests import requests_in
 from rehydrate.engine.run import Run
 from rehydrate.engine.splicing import grows, sealed_value
 from rehydrate.ids import slot
@@ -78,7 +79,7 @@ def _of_scope(run: Run, path: str) -> Iterator[tuple[str, str, Fact]]:
         yield "state", key, _state(run, path, key, record)
     for name, record in run.items(path, "instance"):
         yield "instance", name, _value(record.value)
-    for name, record in run.items(path, "request"):
+    for name, record in requests_in(run, path):
         yield "request", name, _value(record.data)
     for name, call in _calls(run, path):
         yield "call", f"{name} {call.kind} {call.name}".rstrip(), _called(call)

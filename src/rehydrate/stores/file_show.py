@@ -16,9 +16,11 @@ import msgspec
 from rehydrate.codecs import plain
 from rehydrate.codecs.events import decode_event
 from rehydrate.codecs.records import decode_record
+from rehydrate.engine.requests import requests_held
 from rehydrate.errors import CheckpointCorruptError, CheckpointFormatError, WrongCallError
 from rehydrate.model.checkpoint import StoredEvent, key_of
 from rehydrate.model.plain import Plain
+from rehydrate.model.request_packs import ClosedRecord, RequestsRecord
 from rehydrate.model.sealed import Items, Sealed
 
 from .file_commit import CommitFile, commit_file, pieces_of
@@ -105,6 +107,10 @@ def _shown(value: object) -> Plain:
         return {"type": value.type, "value": plain(bytes(value.data))}
     if isinstance(value, Items):
         return plain(_LIST + value.count.to_bytes(4, "big") + bytes(value.data))
+    if isinstance(value, RequestsRecord):
+        return {"low": value.low, "high": value.high, "requests": _shown(requests_held(value))}
+    if isinstance(value, ClosedRecord):
+        return {"closed": [place for place in range(value.mask.bit_length()) if value.mask >> place & 1]}
     if isinstance(value, msgspec.Struct):
         return {name: _shown(getattr(value, name)) for name in value.__struct_fields__}
     if isinstance(value, (list, tuple)):

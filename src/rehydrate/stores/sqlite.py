@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import os
 from functools import partial
+from operator import attrgetter
 from typing import Final
 
 from rehydrate.ports import Clock
+from rehydrate.ports.loops import idle_timer
 
-from .arguments import path_text
+from .arguments import check_texts, path_text
 from .local import Deeds, LocalStorage
 from .sqlite_archive import read_archive, write_archive
 from .sqlite_batch import serve
@@ -19,6 +21,7 @@ from .sqlite_database import Database
 from .sqlite_driver import DRIVERS, Driver, check_driver
 from .sqlite_inbox import read_offers, write_offer
 from .sqlite_reading import (
+    has_news,
     read_checkpoint,
     read_events,
     read_head,
@@ -33,8 +36,17 @@ from .sqlite_retention import forget_checkpoints, read_tags, write_tag
 from .sqlite_writing import delete_run, renew_lease, write_commit
 from .worker import Kind
 
+#: Seconds after which somebody who waits looks again all the same: an owner may have died without a word.
+_LONGEST: Final = 10.0
 _KINDS: Final = {
-    driver: Kind("sqlite", partial(Database, driver=driver), serve, variant=f"driver={driver!r}") for driver in DRIVERS
+    driver: Kind(
+        "sqlite",
+        partial(Database, driver=driver),
+        serve,
+        variant=f"driver={driver!r}",
+        version=attrgetter("version"),
+    )
+    for driver in DRIVERS
 }
 _DEEDS: Final = Deeds[Database](
     write_commit=write_commit,
@@ -80,6 +92,22 @@ class SqliteCheckpointStorage(LocalStorage[Database]):
     ) -> None:
         kind = _KINDS[check_driver(driver)]
         super().__init__(os.path.realpath(path_text(path)), kind, _DEEDS, clock=clock, keep_events=keep_events)
+
+    @property
+    def wakes(self) -> bool:
+        """That `changed` is told of commits; see `rehydrate.ports.Watched`."""
+        return True
+
+    async def changed(self, run_id: str, after: int) -> None:
+        """Return once a run may have events behind number `after` or no owner that lives, or some seconds later."""
+        check_texts(run_id=run_id)
+        now = self._now
+        found = self._joined().watch(lambda database: has_news(database, run_id, after, now))
+        timer = idle_timer(_LONGEST, lambda: None if found.done() else found.set_result(False))
+        try:
+            await found
+        finally:
+            timer.cancel()
 
     async def vacuum(self) -> None:
         """Give the space of what was deleted and forgotten back to the system.

@@ -17,7 +17,7 @@ from typing import TypeVar
 from rehydrate.errors import RehydrateError, StoreBrokenError, StoreUnavailableError
 
 from .file_lock import FileLock
-from .migrations import known_migrations, migrate, missing_migrations
+from .migrations import CURRENT, applied_migrations, known_migrations, migrate, missing_migrations
 from .owner_locks import OwnerLocks
 from .sqlite_driver import Connection, Cursor, Driver, Value, connect
 from .sqlite_place import check_place, check_tables, identity, pin
@@ -43,6 +43,7 @@ class Database:
         self._identity: tuple[int, int] | None = None
         self._pin: int | None = None
         self._next_record: int | None = None
+        self._connections = 0
         self._broken: StoreBrokenError | None = None
 
     def execute(self, statement: str, values: Sequence[Value] = ()) -> Cursor:
@@ -119,6 +120,15 @@ class Database:
             row = self.execute("SELECT last FROM rehydrate_checkpoint ORDER BY no DESC LIMIT 1").fetchone()
             free = self._next_record = (row[0] if row else 0) + 1
         return free
+
+    @property
+    def version(self) -> object:
+        """Return what is another once another connection has written. Its numbers are the connection's own."""
+        try:
+            return self._current().execute("PRAGMA data_version").fetchone()[0], self._connections
+        except (sqlite3.Error, RehydrateError):
+            # Equal to nothing: whoever looks at what is there now is told why that cannot be done.
+            return object()
 
     def use_records(self, end: int) -> None:
         """Take the record numbers below `end`."""
@@ -218,18 +228,23 @@ class Database:
                     "Put the file on a local disk; WAL does not work on network file systems.",
                 )
             connection.execute("PRAGMA synchronous = FULL")
-            known = known_migrations()
-            if missing_migrations(connection, self.store, known):
-                connection.execute("BEGIN IMMEDIATE")
-                migrate(connection, self.store, known)
-                connection.execute("COMMIT")
+            if applied_migrations(connection) != CURRENT:
+                self._migrate(connection)
             if self._identity is None:
                 self._pin = pin(self.path, self.store)
                 self._identity = identity(self.path)
             self._check_identity()
             self.owners.sweep()
+            self._connections += 1
             undo.pop_all()
         return connection
+
+    def _migrate(self, connection: Connection) -> None:
+        known = known_migrations()
+        if missing_migrations(connection, self.store, known):
+            connection.execute("BEGIN IMMEDIATE")
+            migrate(connection, self.store, known)
+            connection.execute("COMMIT")
 
     def _check_identity(self) -> None:
         # Writes into a file that nobody can open any more would be acknowledged and lost.

@@ -93,6 +93,12 @@ def read_head(database: Database, run_id: str, now: Callable[[], float]) -> Head
     return _head(database, run, now()) if run else None
 
 
+def has_news(database: Database, run_id: str, after: int, now: Callable[[], float]) -> bool:
+    """Say whether a run has events behind a number, or is driven by nobody."""
+    head = read_head(database, run_id, now)
+    return head is None or not head.alive or head.header.events > after
+
+
 def read_checkpoint(database: Database, ref: CheckpointRef, now: Callable[[], float]) -> Stored | None:
     """Return a checkpoint with its records, checked against its header's sum, or `None`."""
     place = _place(database, ref)

@@ -24,6 +24,7 @@ from rehydrate.ports.loops import future_of_thread
 
 from .calls import answer
 from .tasks import Place, Task
+from .watches import Watches
 
 _P = TypeVar("_P", bound=Place)
 
@@ -37,11 +38,14 @@ _EXIT_SECONDS: Final = 5.0
 class Call(Task[_P]):
     """A task, and the future of the loop that waits for it."""
 
-    __slots__ = ("future", "loop", "size")
+    __slots__ = ("future", "loop", "size", "watches")
 
-    def __init__(self, work: Callable[[_P], object], *, writes: bool, size: int, alone: bool = False) -> None:
+    def __init__(
+        self, work: Callable[[_P], object], *, writes: bool, size: int, alone: bool = False, watches: bool = False
+    ) -> None:
         super().__init__(work, writes=writes, alone=alone)
         self.size = size
+        self.watches = watches
         self.loop = asyncio.get_running_loop()
         self.future = future_of_thread(self.loop)
 
@@ -59,7 +63,8 @@ class _Release(Generic[_P]):
 class Kind(Generic[_P]):
     """A kind of store: what makes the place at a path, and how a place serves a batch of tasks, `most` at once.
 
-    Variants of one kind have one name; a place is used in one of them at a time.
+    `version` gives what is another once another process has written to a place. Variants of one kind have one name; a
+    place is used in one of them at a time.
     """
 
     name: str
@@ -67,6 +72,7 @@ class Kind(Generic[_P]):
     serve: Callable[[_P, Sequence[Task[_P]]], None]
     most: int = _BATCH_CALLS
     variant: str = ""
+    version: Callable[[_P], object] | None = None
 
 
 class Worker(Generic[_P]):
@@ -86,18 +92,26 @@ class Worker(Generic[_P]):
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
         self._stopped = False
+        self._watches: Watches[Call[_P]] = Watches(self._version)
 
-    async def call(
+    def call(
         self, work: Callable[[_P], object], *, writes: bool = False, size: int = 0, alone: bool = False
-    ) -> object:
-        """Do `work` on the thread; a cancelled await leaves it to be done."""
-        call = Call[_P](work, writes=writes, size=size, alone=alone)
+    ) -> asyncio.Future[object]:
+        """Do `work` on the thread; one that is not waited for any more is still done."""
+        # Without its parameter, for which `typing` would take longer than all of the rest.
+        call: Call[_P] = Call(work, writes=writes, size=size, alone=alone)
         self._submit(call)
-        return await call.future
+        return call.future
+
+    def watch(self, work: Callable[[_P], bool]) -> asyncio.Future[object]:
+        """Do `work`, which reads, on the thread until it returns true; it may end before, as when a store is closed."""
+        call: Call[_P] = Call(work, writes=False, size=0, watches=True)
+        self._submit(call)
+        return call.future
 
     async def close(self) -> None:
         """Count one store object less and wait until what was queued before is done."""
-        call = Call[_P](_nothing, writes=False, size=0)
+        call: Call[_P] = Call(_nothing, writes=False, size=0)
         self._submit(_Release(call))
         await call.future
 
@@ -135,6 +149,7 @@ class Worker(Generic[_P]):
         self._busy = threading.Lock()
         self._starting = threading.Lock()
         self._thread = None
+        self._watches = Watches(self._version)
 
     def _submit(self, item: Call[_P] | _Release[_P]) -> None:
         if self._thread is None:
@@ -157,6 +172,7 @@ class Worker(Generic[_P]):
         finally:
             # Whatever ended the thread, nobody waits for it in vain.
             self._stopped = True
+            self._watches.wake()
             self._refuse_waiting()
 
     def _serve_until_stopped(self) -> None:
@@ -166,17 +182,33 @@ class Worker(Generic[_P]):
         while not self._stopped:
             calls, release = self._next_batch()
             if calls:
-                with self._busy:
-                    self.kind.serve(self.place, calls)
-                answer(calls)
+                self._serve(calls)
+            if again := self._watches.due(wrote=any(call.writes for call in calls)):
+                self._serve(again)
             if release is not None:
+                # Who waits may be of the object that is closed.
+                self._watches.wake()
                 self._release_one()
                 answer([release.call] if release.call else [])
+
+    def _serve(self, calls: list[Call[_P]]) -> None:
+        with self._busy:
+            self.kind.serve(self.place, calls)
+        self._watches.settle(calls)
+
+    def _version(self) -> object:
+        if self.kind.version is None:
+            return None
+        with self._busy:
+            return self.kind.version(self.place)
 
     def _next_batch(self) -> tuple[list[Call[_P]], _Release[_P] | None]:
         calls: list[Call[_P]] = []
         size = 0
-        item = self._queue.get()
+        try:
+            item = self._queue.get(timeout=self._watches.seconds())
+        except Empty:
+            return [], None
         while isinstance(item, Call):
             calls.append(item)
             size += item.size

@@ -61,6 +61,7 @@ from rehydrate.model.records import (
     TimerRecord,
     TurnRecord,
 )
+from rehydrate.model.request_packs import ClosedRecord, RequestsRecord
 
 from .levels import Level, graph_of, interceptor_of, level_of, outlet_of
 
@@ -225,6 +226,7 @@ class Renaming:
                 | JoinRecord() | CounterRecord() | RunRecord() | SignatureRecord() | TurnRecord()
                 | ReceiptRecord() | ReceiptsRecord() | ScopeRecord() | LimitRecord() | RestRecord() | AttemptRecord()
                 | MapRecord() | GatherRecord() | InstanceRecord() | StateRecord() | PartRecord() | AliasRecord()
+                | RequestsRecord() | ClosedRecord()
                 | PassRecord() | ReadRecord() | CallRecord() | CallsRecord()
             ):  # fmt: skip
                 return record

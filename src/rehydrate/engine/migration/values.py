@@ -43,6 +43,7 @@ from rehydrate.model.records import (
     TimerRecord,
     TurnRecord,
 )
+from rehydrate.model.request_packs import ClosedRecord, RequestsRecord
 from rehydrate.model.sealed import Items, Listed, Payload, Sealed
 
 
@@ -79,6 +80,7 @@ class Values:
                 RunRecord() | SignatureRecord() | ReceiptRecord() | ReceiptsRecord() | ScopeRecord() | LimitRecord()
                 | RestRecord() | MapRecord() | CounterRecord() | FailureRecord() | AttemptRecord() | AliasRecord()
                 | InputRecord() | TimerRecord()
+                | RequestsRecord() | ClosedRecord()
             ):  # fmt: skip
                 return record
             case _:

@@ -1,0 +1,73 @@
+"""Watches: calls that are answered once what they look for is there, and are asked again until then.
+
+They are asked again after this process has written, and now and then whether others have. It must not look at anything
+while nobody waits.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Final, Generic, Protocol, TypeVar
+
+from .calls import Awaited, answer
+
+#: How often it is asked whether other processes have written, in seconds.
+EVERY: Final = 0.05
+
+
+class Asked(Awaited, Protocol):
+    """A call that may be a watch."""
+
+    @property
+    def watches(self) -> bool:
+        """Whether it waits for a result that is true."""
+        ...
+
+
+_C = TypeVar("_C", bound=Asked)
+
+
+class Watches(Generic[_C]):
+    """The watches at one place, on its thread.
+
+    `version` gives what is another once other processes have written.
+    """
+
+    def __init__(self, version: Callable[[], object]) -> None:
+        self._version = version
+        self._seen: object = None
+        self._waiting: list[_C] = []
+        self._next = 0.0
+
+    def settle(self, calls: Sequence[_C]) -> None:
+        """Answer calls that were done; those that wait for more are kept."""
+        waiting = [call for call in calls if call.watches and not call.result and call.error is None]
+        if waiting:
+            self._waiting += waiting
+            calls = [call for call in calls if call not in waiting]
+        answer(calls)
+
+    def seconds(self) -> float | None:
+        """Return how long the thread may wait for its next call; `None` for as long as it likes."""
+        return max(0.0, self._next - time.monotonic()) if self._waiting else None
+
+    def due(self, *, wrote: bool) -> list[_C]:
+        """Return the watches that are to be asked again, which are no longer kept; `wrote`: calls have just written."""
+        if not self._waiting:
+            return []
+        self._waiting = [call for call in self._waiting if not (call.future.done() or call.loop.is_closed())]
+        now = time.monotonic()
+        if now >= self._next:
+            self._next = now + EVERY
+            seen, self._seen = self._seen, self._version()
+            wrote = wrote or self._seen != seen
+        if not wrote:
+            return []
+        due, self._waiting = self._waiting, []
+        return due
+
+    def wake(self) -> None:
+        """Answer all watches, so that who waits looks for himself."""
+        waiting, self._waiting = self._waiting, []
+        answer(waiting)

@@ -1,0 +1,170 @@
+"""Watches: readers of a run in a SQLite file are woken by its commits, of this process and of others."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rehydrate import CompressedCheckpointStorage, EncryptedCheckpointStorage, KeyRing, SqliteCheckpointStorage
+from rehydrate.errors import StoreUnavailableError
+from rehydrate.model.events import OutputYielded
+from rehydrate.ports import CheckpointStorage, Watched, watched
+from rehydrate.stores import sqlite
+from rehydrate.stores.sqlite_database import Database
+from rehydrate.stores.watches import Watches
+from rehydrate.stores.worker import Call
+from rehydrate.testing.contract_events import telling
+from rehydrate.testing.store_contract import CommitMaker
+from tests.processes.followed import steps
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(autouse=True)
+def no_second_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever is not woken waits for longer than any test."""
+    monkeypatch.setattr(sqlite, "_LONGEST", 1000.0)
+
+
+async def settled(store: CheckpointStorage, run_id: str, after: int) -> None:
+    """Wait until the run has an event behind a number; being woken for nothing is allowed."""
+    assert isinstance(store, Watched)
+    while not await store.events(run_id, after=after):
+        await store.changed(run_id, after)
+
+
+def test_a_reader_follows_a_run_of_another_process_to_the_end_of_its_turn(tmp_path: Path) -> None:
+    """Each event is there before the other process may go on, and the reader ends with the turn."""
+    path = tmp_path / "runs.db"
+    command = [sys.executable, "-m", "tests.processes.followed", str(path)]
+    paths = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    outputs: list[object] = []
+
+    async def main(other: subprocess.Popen[str]) -> None:
+        assert other.stdout is not None
+        async with SqliteCheckpointStorage(path) as store:
+            assert (await asyncio.to_thread(other.stdout.readline)).strip() == "begun"
+            words = iter(("first", "second", "third"))
+            print(next(words), file=other.stdin, flush=True)
+            async for event in steps(store).events("run"):
+                if isinstance(event, OutputYielded):
+                    outputs.append(event.data)
+                    print(next(words, ""), file=other.stdin, flush=True)
+
+    with subprocess.Popen(
+        command, env={**os.environ, "PYTHONPATH": paths}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        asyncio.run(main(other))
+    assert other.returncode == 0
+    assert outputs == ["a first", "b second", "c third"]
+
+
+def test_only_those_are_woken_whose_run_has_changed(tmp_path: Path) -> None:
+    """Of two that wait for different runs, a commit wakes its own; one that is behind already does not wait."""
+
+    async def main() -> None:
+        path = tmp_path / "runs.db"
+        async with SqliteCheckpointStorage(path) as store, SqliteCheckpointStorage(path, keep_events=True) as other:
+            makers = [CommitMaker("a"), CommitMaker("b")]
+            for maker in makers:
+                await other.commit(telling(maker.claim(), b"one", last=1))
+                await store.changed(maker.run_id, 0)
+            a, b = (asyncio.ensure_future(store.changed(maker.run_id, 1)) for maker in makers)
+            await store.head("a")
+            await other.commit(telling(makers[1].step(), b"two", last=2))
+            await b
+            await store.head("a")
+            assert not a.done()
+            await other.commit(telling(makers[0].end(), last=1))
+            await a
+            await store.changed("a", 1)
+            await store.changed("nobody", 0)
+
+    asyncio.run(main())
+
+
+def test_closing_a_store_wakes_who_waits_in_it(tmp_path: Path) -> None:
+    """Also where another object of the same file stays open; who waits in that one waits on."""
+
+    async def main() -> None:
+        path = tmp_path / "runs.db"
+        async with SqliteCheckpointStorage(path, keep_events=True) as other:
+            maker = CommitMaker()
+            await other.commit(telling(maker.claim(), b"one", last=1))
+            store = SqliteCheckpointStorage(path)
+            waits, waits_on = (
+                asyncio.ensure_future(store.changed("run", 1)),
+                asyncio.ensure_future(settled(other, "run", 1)),
+            )
+            await store.head("run")
+            await store.close()
+            await waits
+            assert not waits_on.done()
+            await other.commit(telling(maker.step(), b"two", last=2))
+            await waits_on
+
+    asyncio.run(main())
+
+
+def test_who_waits_is_told_that_the_file_is_gone(tmp_path: Path) -> None:
+    """A file that was moved away is found out by looking, without a call."""
+
+    async def main() -> None:
+        path = tmp_path / "runs.db"
+        async with SqliteCheckpointStorage(path) as store:
+            await store.commit(telling(CommitMaker().claim(), last=0))
+            waits = asyncio.ensure_future(store.changed("run", 0))
+            await store.head("run")
+            path.rename(tmp_path / "elsewhere.db")
+            with pytest.raises(StoreUnavailableError, match="moved, removed or replaced"):
+                await waits
+
+    asyncio.run(main())
+
+
+def test_a_store_around_the_store_wakes_its_readers(tmp_path: Path) -> None:
+    """Under the name that it hides a run by."""
+    keys = KeyRing({"first": b"k" * 32})
+
+    async def main() -> None:
+        path = tmp_path / "runs.db"
+        async with SqliteCheckpointStorage(path) as inner, SqliteCheckpointStorage(path, keep_events=True) as other:
+            store, writes = (
+                CompressedCheckpointStorage(EncryptedCheckpointStorage(one, keys)) for one in (inner, other)
+            )
+            assert watched(store) is store
+            maker = CommitMaker()
+            await writes.commit(telling(maker.claim(), b"one", last=1))
+            waits = asyncio.ensure_future(settled(store, "run", 1))
+            await store.head("run")
+            await writes.commit(telling(maker.step(), b"two", last=2))
+            await waits
+
+    asyncio.run(main())
+
+
+def test_nothing_is_looked_at_while_nobody_waits() -> None:
+    """The thread waits as long as it likes before there is a watch and when the last has been given up."""
+    asked: list[bool] = []
+
+    def version() -> None:
+        asked.append(True)
+
+    async def main() -> None:
+        watches: Watches[Call[Database]] = Watches(version)
+        assert watches.due(wrote=True) == []
+        assert (watches.seconds(), asked) == (None, [])
+        looking: Call[Database] = Call(lambda place: False, writes=False, size=0, watches=True)
+        looking.result = False
+        watches.settle([looking])
+        assert watches.seconds() == 0.0
+        assert (watches.due(wrote=False), asked) == ([], [True])
+        assert 0.0 < (watches.seconds() or 0.0) <= 0.05
+        looking.future.cancel()
+        assert watches.due(wrote=True) == []
+        assert watches.seconds() is None
+
+    asyncio.run(main())
