@@ -86,6 +86,7 @@ def draw_programs(seed: int) -> ProgramsPlan:
         messages=tuple(k for k in (1, 3) if random.random() < 0.3),
         pending="cancel" if random.random() < 0.2 else "keep",
         stormy=drawing.storms,
+        stopped=Random(f"stopped {seed}").choice(("continue", "continue", "discard", "finish")),
         fuel=random.choice((10, 20, 40)),
     )
     bound = random.choice((None, None, 1, 2))

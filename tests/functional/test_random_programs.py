@@ -84,11 +84,13 @@ def test_a_program_comes_to_the_same_in_whatever_order_its_questions_are_answere
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize("seed", range(200))
-def test_any_program_comes_to_the_same_in_whatever_order_its_questions_are_answered(seed: int) -> None:
-    """The long form of the same."""
-    found = [run_virtually(answered_in_order(draw_programs(seed), chance)) for chance in range(12)]
-    assert found == [found[0]] * 12
+@pytest.mark.parametrize("first", range(0, 300, 20))
+def test_any_program_comes_to_the_same_in_whatever_order_its_questions_are_answered(first: int) -> None:
+    """The long form of the same. In a graph it matters which answer a handler has seen first, so there is none."""
+    for plan in map(draw_programs, range(first, first + 20)):
+        if not plan.seeds:
+            found = [run_virtually(answered_in_order(plan, chance)) for chance in range(12)]
+            assert found == [found[0]] * 12, plan.seed
 
 
 @pytest.mark.parametrize("seed", [2, 7, 20])
