@@ -96,9 +96,10 @@ def comparable(key: Key, record: Record) -> Record:
 
 
 def _call(record: CallRecord) -> CallRecord:
-    """Return a call without times and values of the moment, and without what a step named `stamp` made of these."""
+    """Return a call without times, its place in the order of coming back, values of the moment, and what a step named
+    `stamp` made of these."""
     failure = msgspec.structs.replace(record.failure, trace="") if record.failure is not None else None
-    record = msgspec.structs.replace(record, due=_due(record.due), failure=failure)
+    record = msgspec.structs.replace(record, due=_due(record.due), order=0, failure=failure)
     if record.kind == "value":
         return msgspec.structs.replace(record, value=None)
     return msgspec.structs.replace(record, digest=b"", value=None) if record.name == "stamp" else record
