@@ -14,8 +14,10 @@ from rehydrate.engine.reading import open_requests
 from rehydrate.engine.receipts import receipts
 from rehydrate.engine.run import Run
 from rehydrate.ids import outer_id, request_name
+from rehydrate.model.effects import Pause
 from rehydrate.model.events import Event, InvocationFailed, TurnStarted
-from rehydrate.model.records import FailureRecord, Key, Record, RunRecord, TurnRecord
+from rehydrate.model.passes import CallRecord, CallsRecord, PassRecord
+from rehydrate.model.records import DoneRecord, FailureRecord, Key, Record, RunRecord, TurnRecord
 from rehydrate.model.request_packs import RequestsRecord
 
 #: Kinds that say which run it is, what time it is, or that a process ended; all others are the run itself.
@@ -64,7 +66,13 @@ def call_facts(result: WorkflowRunResult, events: Sequence[Event]) -> CallFacts:
 
 def record_facts(run: Run) -> dict[str, str]:
     """Return every record that is the same in every run with this input, as text by key."""
-    return {" ".join(key): repr(comparable(key, record)) for key, record in run.records() if key[1] not in OWN_KINDS}
+    found: dict[str, str] = {}
+    for key, record in run.records():
+        if isinstance(record, CallsRecord):  # which calls it holds depends on what came back first
+            found |= {f"{key[0]} call {name}": repr(_call(call)) for name, call in record.calls.items()}
+        elif key[1] not in OWN_KINDS:
+            found[" ".join(key)] = repr(comparable(key, record))
+    return found
 
 
 def comparable(key: Key, record: Record) -> Record:
@@ -73,9 +81,32 @@ def comparable(key: Key, record: Record) -> Record:
         return msgspec.structs.replace(record, base=None, digest="", resumed=None)
     if isinstance(record, FailureRecord):
         return FailureRecord(msgspec.structs.replace(record.failure, trace=""), record.executor)
+    if isinstance(record, CallRecord):
+        return _call(record)
+    if isinstance(record, PassRecord):
+        return msgspec.structs.replace(record, seed="", due=_due(record.due))
+    if isinstance(record, DoneRecord):
+        effects = tuple(
+            Pause(each.reads, _due(each.due)) if isinstance(each, Pause) else each for each in record.effects
+        )
+        return msgspec.structs.replace(record, effects=effects)
     if isinstance(record, RequestsRecord):
         return msgspec.structs.replace(record, ids=b"")
     return record
+
+
+def _call(record: CallRecord) -> CallRecord:
+    """Return a call without times, its place in the order of coming back, values of the moment, and what a step named
+    `stamp` made of these."""
+    failure = msgspec.structs.replace(record.failure, trace="") if record.failure is not None else None
+    record = msgspec.structs.replace(record, due=_due(record.due), order=0, failure=failure)
+    if record.kind == "value":
+        return msgspec.structs.replace(record, value=None)
+    return msgspec.structs.replace(record, digest=b"", value=None) if record.name == "stamp" else record
+
+
+def _due(due: float | None) -> float | None:
+    return None if due is None else 0.0
 
 
 def request_names(run: Run) -> dict[str, str]:

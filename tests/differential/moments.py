@@ -96,8 +96,8 @@ class Trigger:
         self._count(f"{kind} {moment}")
 
     def _count(self, command: str) -> None:
-        if self.stop is None or self.stop.command != command or self.fired:
-            return
+        if self.stop is None or self.stop.command != command or self.fired or self._act is None:
+            return  # without an act, it is what a stream that was let go of still does
         self._left -= 1
         if self._left == 0:
             self._doing = asyncio.get_running_loop().create_task(self._later(self.stop))

@@ -5,7 +5,7 @@ A workflow is made anew for every call, so that nothing but the store brings it 
 
 import asyncio
 
-from rehydrate import step
+from rehydrate import FunctionalContext, step, workflow
 from rehydrate.errors import RunFailedError
 
 
@@ -72,3 +72,36 @@ async def turns(count=20):
     """Let everybody else go on for some turns of the loop."""
     for _ in range(count):
         await asyncio.sleep(0)
+
+
+class Gate:
+    """Where a step waits until it is let on."""
+
+    def __init__(self):
+        self.entered = asyncio.Event()
+        self.opened = asyncio.Event()
+
+    async def wait(self):
+        self.entered.set()
+        await self.opened.wait()
+
+
+def ledger(book, store=None, **options):
+    """Make a workflow that counts its messages in state, notes each, and asks where it ends with `?`."""
+    note = book.step()
+
+    @workflow(name="ledger", checkpoint_storage=store, types=[str], **options)
+    async def ledger(text: str, ctx: FunctionalContext) -> str:
+        count = ctx.state.get("count", 0) + 1
+        ctx.state.set("count", count)
+        found = await note(text)
+        if text.endswith("?"):
+            found += await ctx.request_info(text, response_type=str)
+        return f"{count}: {found}"
+
+    return ledger
+
+
+def kinds_of(result):
+    """Return the kinds of the records of a result."""
+    return {key[1] for key, _ in result.checkpoint.records.records()}

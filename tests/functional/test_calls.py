@@ -1,17 +1,25 @@
 """A functional workflow has the whole call surface of a workflow, with the same meaning."""
 
 import asyncio
-import logging
 
 import pytest
 
-from rehydrate import FunctionalContext, Retry, Runner, Status, WorkflowBuilder, WorkflowExecutor, step, workflow
+from rehydrate import (
+    FunctionalContext,
+    Retry,
+    RunHistory,
+    Runner,
+    SqliteCheckpointStorage,
+    Status,
+    WorkflowBuilder,
+    WorkflowExecutor,
+    step,
+    workflow,
+)
 from rehydrate.errors import (
     IdempotencyKeyError,
     MessageTypeError,
     MissingResourceError,
-    PendingRequestsError,
-    RequestCancelledError,
     RunExistsError,
     StaleCheckpointError,
     WorkflowCheckpointException,
@@ -21,29 +29,10 @@ from rehydrate.model.events import (
     Emitted,
     OutputYielded,
     RequestOpened,
-    RequestsCancelled,
-    RequestsKept,
     StatusChanged,
     TurnStarted,
-    WorkDiscarded,
 )
-from tests.functional.book import answers, failed, run
-
-
-def ledger(book, store=None, **options):
-    """Make a workflow that counts its messages in state, notes each, and asks where it ends with `?`."""
-    note = book.step()
-
-    @workflow(name="ledger", checkpoint_storage=store, types=[str], **options)
-    async def ledger(text: str, ctx: FunctionalContext) -> str:
-        count = ctx.state.get("count", 0) + 1
-        ctx.state.set("count", count)
-        found = await note(text)
-        if text.endswith("?"):
-            found += await ctx.request_info(text, response_type=str)
-        return f"{count}: {found}"
-
-    return ledger
+from tests.functional.book import Gate, answers, bounded, failed, ledger, run
 
 
 def test_the_same_call_again_and_one_that_exists(book, store):
@@ -159,18 +148,6 @@ def test_a_runner_captures_nothing_of_a_function_that_runs(book):
     assert book.took() == ["note a", "note b", "note b"]
 
 
-class Gate:
-    """Where a step waits until it is let on."""
-
-    def __init__(self):
-        self.entered = asyncio.Event()
-        self.opened = asyncio.Event()
-
-    async def wait(self):
-        self.entered.set()
-        await self.opened.wait()
-
-
 def test_a_stream_answers_in_the_turn_that_asks(book, store):
     """The answer comes while another branch works; it is part of the turn, and events come as they happen."""
 
@@ -281,110 +258,6 @@ def test_a_message_of_another_type_is_refused(book, store):
     assert asyncio.run(store.head("r")) is None
 
 
-# what is open and what is unfinished -----------------------------------------------------------------------------
-
-
-def test_a_new_message_keeps_an_open_question_and_says_so(book, store, caplog):
-    """One event and one logged warning name it, and the pass that waits goes on with its answer later."""
-    first = run(ledger(book, store), "a?", run_id="r")
-    with caplog.at_level(logging.WARNING):
-        second = run(ledger(book, store), "b", checkpoint="latest", run_id="r")
-    (kept,) = [event for event in second.events if isinstance(event, RequestsKept)]
-    assert kept.request_ids == (first.pending_requests[0].request_id,)
-    (record,) = caplog.records
-    assert kept.request_ids[0] in record.getMessage()
-    assert (second.outputs, second.status) == (["1: B"], Status.IDLE_WITH_PENDING_REQUESTS)
-    third = run(ledger(book, store), responses=answers(second, "!"))
-    assert (third.output, book.took()) == ("1: A?!", ["note a?", "note b"])
-
-
-def test_a_new_message_can_withdraw_an_open_question(book, store):
-    """The pass ends with it, without output; a late answer is told so."""
-    first = run(ledger(book, store), "a?", run_id="r")
-    second = run(ledger(book, store), "b", checkpoint="latest", run_id="r", on_pending="cancel")
-    assert any(isinstance(event, RequestsCancelled) for event in second.events)
-    assert (second.outputs, second.status, second.pending_requests) == (["1: B"], Status.IDLE, ())
-    with pytest.raises(RequestCancelledError):
-        run(ledger(book, store), responses=answers(first, "!"))
-    assert kinds_of(second) & {"pass", "call", "calls", "read"} == set()
-
-
-def kinds_of(result):
-    return {key[1] for key, _ in result.checkpoint.records.records()}
-
-
-def test_a_new_message_can_be_refused_while_a_question_is_open(book, store):
-    """Nothing has changed."""
-    first = run(ledger(book, store), "a?", run_id="r")
-    with pytest.raises(PendingRequestsError):
-        run(ledger(book, store), "b", checkpoint="latest", run_id="r", on_pending="reject")
-    assert asyncio.run(store.head("r")).header.checkpoint_id == first.checkpoint_id
-
-
-def test_withdrawing_the_question_of_a_called_workflow_ends_its_caller(book, store):
-    """Nothing can let the pass above go on any more, so it ends too, at every depth."""
-    inner = ledger(book)
-
-    def flow():
-        @workflow(name="outer", calls=[inner], checkpoint_storage=store)
-        async def outer(text: str, ctx: FunctionalContext) -> str:
-            return await ctx.call(inner, text)
-
-        return outer
-
-    run(flow(), "a?", run_id="r")
-    second = run(flow(), "b", checkpoint="latest", run_id="r", on_pending="cancel")
-    assert (second.outputs, second.status) == (["1: B"], Status.IDLE)
-    assert kinds_of(second) & {"pass", "call", "calls", "read"} == set()
-
-
-def test_unfinished_work_is_finished_with_the_new_message_by_default(book, store):
-    """A turn that failed goes on beside the new one: what had been done is not done again."""
-    book.faults["note bad"] = OSError("no network")
-    note = book.step()
-
-    def flow():
-        @workflow(name="flow", checkpoint_storage=store)
-        async def flow(text: str) -> str:
-            return await note("good") + await note(text)
-
-        return flow
-
-    failed(flow(), "bad", run_id="r")
-    book.faults.clear()
-    book.took()
-    second = run(flow(), "new", checkpoint="latest", run_id="r")
-    assert (second.outputs, book.took()) == (["GOODBAD", "GOODNEW"], ["note bad", "note good", "note new"])
-
-
-def test_unfinished_work_can_be_discarded(book, store):
-    """The failed pass and all that it remembers is dropped by name; a pass that waits stays."""
-    first = run(ledger(book, store), "a?", run_id="r")
-    book.faults["note bad"] = OSError("no network")
-    failed(ledger(book, store), "bad", run_id="r", checkpoint=first)
-    book.took()
-    second = run(ledger(book, store), "b", checkpoint="latest", run_id="r", on_unfinished="discard")
-    (dropped,) = [event for event in second.events if isinstance(event, WorkDiscarded)]
-    assert any("ledger#2" in what for what in dropped.what)
-    assert (second.outputs, book.took()) == (["1: B"], ["note b"])
-    third = run(ledger(book, store), responses=answers(second, "!"))
-    assert (third.outputs, book.took()) == (["1: A?!"], [])
-    assert kinds_of(third) & {"pass", "call", "calls", "read"} == set()
-
-
-def test_unfinished_work_can_be_a_reason_to_refuse(book, store):
-    """With `reject` nothing changes, and a continuation still works."""
-    book.faults["note bad"] = OSError("no network")
-    error = failed(ledger(book, store), "bad", run_id="r")
-    with pytest.raises(Exception, match="unfinished"):
-        run(ledger(book, store), "b", checkpoint="latest", run_id="r", on_unfinished="reject")
-    book.faults.clear()
-    assert run(ledger(book, store), checkpoint=error.result).output == "1: BAD"
-
-
-# storing ---------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("durability", ["superstep", "turn", "off"])
 def test_weaker_durability_is_asked_for_by_name(book, store, durability):
     """With fewer saves the run and its result are the same; a pause is saved unless saving is off."""
@@ -408,6 +281,34 @@ def test_history_inspection_and_differences_know_passes(book, store):
     headers = asyncio.run(store.history("r"))
     assert headers[0].checkpoint_id == second.checkpoint_id
     assert len({header.checkpoint_id for header in headers}) == len(headers)
+
+
+def test_kept_events_tell_what_was_committed(book, tmp_path):
+    """A store that keeps events has those of a function too: questions and outputs, no progress and no attempts."""
+
+    async def scenario():
+        store = SqliteCheckpointStorage(tmp_path / "kept.db", keep_events=True)
+        made = ledger(book, store)
+        first = await made.run("a?", run_id="r")
+        await made.run(responses=answers(first, "!"))
+        told = [event async for event in made.events("r")]
+        await store.close()
+        return told
+
+    told = bounded(scenario())
+    assert [event.sequence for event in told] == list(range(1, len(told) + 1))
+    assert [event.data for event in told if isinstance(event, RequestOpened | OutputYielded)] == ["a?", "1: A?!"]
+
+
+def test_two_checkpoints_of_a_waiting_function_are_compared(book, store):
+    """What a step has found between them is told, and what was asked."""
+    first = run(ledger(book, store), "a?", run_id="r")
+    second = run(ledger(book, store), responses=answers(first, "!"))
+    changes = asyncio.run(RunHistory(store, "r").diff(first.checkpoint_id, second.checkpoint_id))
+    told = str(changes)
+    assert "- request" in told
+    assert "note" in told
+    assert "1: A?!" in told
 
 
 def test_state_can_be_edited_while_a_pass_waits(book, store):

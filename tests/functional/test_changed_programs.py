@@ -1,10 +1,20 @@
 """Runs of functions that wait while their program changes: what a migration can do about what they remember."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, make_dataclass
 
 import pytest
 
-from rehydrate import FunctionalContext, MigrationView, Status, WorkflowBuilder, current_step, executor, step, workflow
+from rehydrate import (
+    FunctionalContext,
+    MigrationView,
+    Status,
+    WorkflowBuilder,
+    checkpointable,
+    current_step,
+    executor,
+    step,
+    workflow,
+)
 from rehydrate.errors import HomelessWorkError, MigrationError, RequestCancelledError, RunFailedError
 from rehydrate.model.events import WorkDiscarded
 from tests.functional.book import Book, answers, failed, run
@@ -315,3 +325,40 @@ def test_a_migration_that_names_no_level_is_told_so(book, store):
     with pytest.raises(MigrationError, match="nobody"):
         run(newer, checkpoint="latest", run_id="r")
     assert not issubclass(MigrationError, RunFailedError)
+
+
+def prices(book, store, upcast, version=1, migrate=None):
+    """Make a workflow that gives an object to a step; or one with an upcast, whose objects have a field more."""
+
+    def newer(stored, fields):
+        return {**fields, "currency": "EUR"}
+
+    fields = [("amount", int), *([("currency", str)] if upcast else [])]
+    marks = {"version": 2, "upcast": newer} if upcast else {}
+    price = checkpointable(name="Price", **marks)(make_dataclass("Price", fields, frozen=True))
+
+    @step
+    async def tax(given: object) -> int:
+        book("tax")
+        return given.amount // 10
+
+    async def flow(message, ctx: FunctionalContext) -> int:
+        found = await tax(message)
+        await ctx.request_info("?", response_type=str)
+        return found
+
+    flow.__annotations__ = {"message": price, "ctx": FunctionalContext, "return": int}
+    options = {"version": version, "migrate": migrate, "checkpoint_storage": store, "types": [str]}
+    return price, workflow(name="prices", **options)(flow)
+
+
+def test_an_argument_with_an_upcast_needs_a_version_of_the_workflow(book, store):
+    """An object with a field more is another argument; `change_type` lets calls be known without their arguments."""
+    price, old = prices(book, store, upcast=False)
+    first = run(old, price(50), run_id="r")
+    _, unannounced = prices(book, store, upcast=True)
+    error = failed(unannounced, responses=answers(first, "go"))
+    assert "called with other arguments" in str(error)
+    _, newer = prices(book, store, True, 2, {1: lambda view: view.change_type("Price", "Price")})
+    assert run(newer, checkpoint="latest", run_id="r").output == 5
+    assert book.took() == ["tax"]

@@ -45,8 +45,8 @@ async def outer(text: str, ctx: FunctionalContext) -> str:
 
 def asked(store):
     """Leave a run with two questions, one of them a level down."""
-    first = run(outer, "a", run_id="r", checkpoint_storage=store)
-    assert [request.data for request in first.pending_requests] == ["a!", "a?"]
+    first = run(outer, "a claim", run_id="r", checkpoint_storage=store)
+    assert [request.data for request in first.pending_requests] == ["a claim!", "a claim?"]
     return first
 
 
@@ -56,7 +56,7 @@ def finished(store, first):
     return last.status, last.output
 
 
-ENDED = (Status.IDLE, f"a {SECRET}two one 0")
+ENDED = (Status.IDLE, f"a claim {SECRET}two one 0")
 
 
 def test_a_waiting_run_is_exported_and_imported(store, tmp_path):
@@ -86,7 +86,7 @@ def test_what_a_function_remembers_is_encrypted(tmp_path):
     first = asked(EncryptedCheckpointStorage(inside, keys))
     asyncio.run(inside.close())
     held = b"".join(file.read_bytes() for file in tmp_path.iterdir() if file.is_file())
-    for text in (SECRET, "a?", "whisper", "told"):
+    for text in (SECRET, "a claim", "whisper"):
         assert text.encode() not in held
     again = SqliteCheckpointStorage(path)
     assert finished(EncryptedCheckpointStorage(again, keys), first) == ENDED

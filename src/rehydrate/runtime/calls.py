@@ -12,6 +12,8 @@ from collections.abc import Awaitable
 from math import isfinite
 from typing import TYPE_CHECKING, Final, cast
 
+import msgspec
+
 from rehydrate.codecs import type_name
 from rehydrate.errors import EffectError, MessageTypeError, NotStorableError, StepFailedError
 from rehydrate.graph.executor import Executor
@@ -59,7 +61,7 @@ class Calls:
         elif record.given_up:
             return current.not_coming()
         elif record.value is not None:
-            return self._given(record.value)
+            return self._given(call, record)
         elif record.failure is not None:
             return self._failed(call, step, record.failure)
         return run_step(current, step, sealed, call, record)
@@ -80,7 +82,7 @@ class Calls:
             return current.gone()
         record = call.record
         if record is not None and record.value is not None:
-            return self._given(record.value)
+            return self._given(call, record)
         if record is None:
             current.note(call, CallRecord("question", sealed.type, digest), waits=False)
         if call.name not in current.open:
@@ -120,8 +122,8 @@ class Calls:
 
     async def _time(self, call: Call, due: float, saved: asyncio.Future[None] | None) -> None:
         current = self._pass
-        left = due - current.clock.time()
-        if left <= 0 and saved is None:
+        if saved is None and due <= current.clock.time():
+            await self._in_order(call, current.known[call.name])
             return
         current.timers[call.name] = due
         try:
@@ -139,6 +141,7 @@ class Calls:
             raise
         finally:
             del current.timers[call.name]
+        await self._in_order(call, current.known[call.name])
 
     def workflow(self, workflow: HasDefinition, message: object) -> Awaitable[AnyValue]:
         """Name a call of another workflow, and return what waits for its outputs."""
@@ -168,7 +171,7 @@ class Calls:
         if record is not None and record.given_up:
             return current.not_coming()
         if record is not None and record.value is not None:
-            return self._outputs(record.value, alone=alone)
+            return self._called(call, "", alone=alone)
         if record is None or current.is_lost(call, child_path(current.path, callee, number)):
             current.start_called(call, CallRecord("workflow", callee, digest), callee, number, sealed)
         return self._called(call, child_path(current.path, callee, number), alone=alone)
@@ -185,10 +188,8 @@ class Calls:
                 raise
             finally:
                 current.waiting.called.pop(call.name, None)
-        return await self._outputs(record.value, alone=alone)
-
-    async def _outputs(self, value: object, *, alone: bool) -> AnyValue:
-        items = [self._codec.open(item) for item in cast("Listed", value).items]
+        await self._in_order(call, record)
+        items = [self._codec.open(item) for item in cast("Listed", record.value).items]
         if not alone:
             return items
         return items[0] if items else None
@@ -216,12 +217,21 @@ class Calls:
                     task.cancel()
             raise
 
-    async def _given(self, value: object) -> AnyValue:
-        return self._codec.open(cast("Sealed", value))
+    async def _given(self, call: Call, record: CallRecord) -> AnyValue:
+        await self._in_order(call, record)
+        return self._codec.open(cast("Sealed", record.value))
+
+    async def _in_order(self, call: Call, record: CallRecord) -> None:
+        """Let what came back before be given first; what came back while nobody ran comes after that, and is noted."""
+        current = self._pass
+        await current.order.turn(record.order)
+        if not record.order and not current.closed:
+            current.note(call, msgspec.structs.replace(record, order=current.order.next_number()), waits=False)
 
     async def _failed(self, call: Call, step: AnyStep, failure: Failure) -> AnyValue:
+        await self._in_order(call, cast("CallRecord", call.record))
         error = StepFailedError(self._pass.where, step.name, failure.type, failure.text)
-        self._pass.note_failure(error, call)
+        self._pass.failures.add(error, call.name)
         raise error
 
     def takes(self, executor: Executor, message: object) -> bool:

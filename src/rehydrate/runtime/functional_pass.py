@@ -34,8 +34,10 @@ from .context import Surroundings
 from .functional_context import RunningContext
 from .invocation import open_payload
 from .late_calls import LateCalls
+from .order import Order
 from .owner import hold
 from .pausing import pause_effects
+from .raised_failures import RaisedFailures
 from .state_view import ChainWrites
 from .waiting import Waiting, in_branch
 
@@ -92,9 +94,7 @@ class Pass:
         #: When timers are up that are waited for.
         self.timers: dict[str, float] = {}
         self.unsaved: set[asyncio.Future[None]] = set()
-        #: Failures of steps that were raised, with the names of their calls, and how many calls there were before.
-        self._raised: list[tuple[BaseException, str, int]] = []
-        self._entered = 0
+        self.failures = RaisedFailures()
         #: What the function has raised while steps were still running.
         self._error: BaseException | None = None
         self.closed = ""
@@ -103,6 +103,7 @@ class Pass:
         #: Calls that the function has cancelled, until it is seen to go on.
         self._given_up: dict[str, CallRecord] = {}
         self.waiting = Waiting(self.where, self._is_busy, self._pause)
+        self.order = Order(self.known.values(), self.waiting)
         self._saves: dict[str, asyncio.Future[None]] = {}
         self._backs: dict[str, asyncio.Future[None]] = {}
         self._outcome: asyncio.Future[tuple[Effect, ...] | None] = asyncio.get_running_loop().create_future()
@@ -248,7 +249,7 @@ class Pass:
             now = "called with other arguments" if same else shown(CallRecord(kind, name, digest))
             self.fault(NonDeterminismError(self.where, at, shown(record), now))
             return None
-        self._entered += 1
+        self.failures.calls += 1
         self.waiting.moved()
         return Call(branch, at, record)
 
@@ -340,36 +341,7 @@ class Pass:
         except BaseException as error:  # a value that cannot be stored, a condition that raised
             self.fault(error)
 
-    def to_repeat(self, error: BaseException) -> tuple[str, ...]:
-        """Return the calls whose failures led to an error, or after which nothing was called that may have come of
-        them: they are made again where the run goes on."""
-        chain = list(_behind(error))
-        return tuple(
-            name
-            for raised, name, entered in self._raised
-            if entered == self._entered or any(raised is other for other in chain)
-        )
-
-    def note_failure(self, error: BaseException, call: Call) -> None:
-        """Note that the failure of a step is raised in the function."""
-        self._raised.append((error, call.name, self._entered))
-
 
 def shown(record: CallRecord) -> str:
     """Return what a call is, for people."""
     return f"{record.kind} {record.name!r}" if record.name else record.kind
-
-
-def _behind(error: BaseException) -> Iterator[BaseException]:
-    """Yield an exception and all that led to it."""
-    seen: set[int] = set()
-    waiting: list[BaseException | None] = [error]
-    while waiting:
-        found = waiting.pop()
-        if found is None or id(found) in seen:
-            continue
-        seen.add(id(found))
-        yield found
-        waiting += [found.__cause__, found.__context__]
-        if isinstance(found, BaseExceptionGroup):
-            waiting += cast("BaseExceptionGroup[BaseException]", found).exceptions

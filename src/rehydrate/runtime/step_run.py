@@ -111,7 +111,8 @@ async def _attempt(current: Pass, step: AnyStep, sealed: Sealed, call: Call, rec
         except NotStorableError as error:
             where = f"the result of step {step.name!r}: {error.where}".removesuffix(": ")
             raise NotStorableError(error.type, where, error.why) from None
-        await _save(current, call, msgspec.structs.replace(record, value=result, due=None))
+        order = current.order.next_number()
+        await _save(current, call, msgspec.structs.replace(record, value=result, due=None, order=order))
         _emit(current, StepFinished, step=step.name)
         return result
     finally:
@@ -144,9 +145,10 @@ async def _after_failure(current: Pass, step: AnyStep, call: Call, record: CallR
         record = msgspec.structs.replace(record, failed=failed, due=current.clock.time() + again)
         await _save(current, call, record)
         return record
-    await _save(current, call, msgspec.structs.replace(record, failed=failed, due=None, failure=failure))
+    order = current.order.next_number()
+    await _save(current, call, msgspec.structs.replace(record, failed=failed, due=None, failure=failure, order=order))
     raised = StepFailedError(current.where, step.name, failure.type, failure.text)
-    current.note_failure(raised, call)
+    current.failures.add(raised, call.name)
     raise raised from error
 
 

@@ -32,7 +32,7 @@ class Waiting:
     of the pass waits for the outside."""
 
     __slots__ = (
-        "_branches", "_is_busy", "_outside", "_rested", "_settling", "_version", "_where", "called",
+        "_branches", "_is_busy", "_is_patient", "_outside", "_rested", "_settling", "_version", "_where", "called",
         "closed", "executing", "main", "running", "tasks",
     )  # fmt: skip
 
@@ -52,6 +52,8 @@ class Waiting:
         self.tasks: set[asyncio.Task[AnyValue] | None] = set()
         self._version = 0
         self._settling: asyncio.Handle | None = None
+        #: Whether that gives time to a branch that is not seen to wait.
+        self._is_patient = False
         self.closed = False
 
     def close(self) -> None:
@@ -93,6 +95,10 @@ class Waiting:
         self._branches[made] = None
         task.add_done_callback(lambda _: self._end(made))
         return made
+
+    def is_alone(self) -> bool:
+        """Tell whether the code that runs here is that of the function itself, and no other branch is seen."""
+        return len(self._branches) == 1 and asyncio.current_task() is self.main.task
 
     def add_branch(self, name: str, parent: Branch, awaitable: Awaitable[Value]) -> asyncio.Task[Value]:
         """Begin a branch that has a number."""
@@ -148,13 +154,20 @@ class Waiting:
 
     def look(self) -> None:
         """Let the pass rest, unless something happens meanwhile that keeps it from that."""
-        if self._settling is not None or self.closed or not self._waits():
+        if self.closed or not self._waits():
             return
-        if not all(branch.is_waiting for branch in self._branches):
+        seen = all(branch.is_waiting for branch in self._branches)
+        if self._settling is not None:
+            if not (seen and self._is_patient):
+                return
+            self._settling.cancel()  # what it was to give time to is seen to wait now
+            self._settling = None
+        self._is_patient = not seen
+        if not seen:
             self._settling = asyncio.get_running_loop().call_later(_SECONDS, self._settle, self._version, 0)
             return
-        seen = all(branch.own for branch in self._branches)
-        self._settle(self._version, _TURNS if seen else _TURNS_OF_TASKS)
+        own = all(branch.own for branch in self._branches)
+        self._settle(self._version, _TURNS if own else _TURNS_OF_TASKS)
 
     def _settle(self, version: int, turns: int) -> None:
         self._settling = None
