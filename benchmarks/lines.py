@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from benchmarks import work
+from benchmarks import functions, work
 from benchmarks.disk import growth_on_disk
 from benchmarks.floors import Plan, Read, Save, sqlite_on_loop, sqlite_with_hop, tasks_at_once, tasks_in_turn
 from benchmarks.measure import Work
@@ -188,4 +188,15 @@ LINES: Final = (
         times=1.25,
     ),
     Line("W13", "live-events", "1,000 live events that nobody reads", work.live_events(1000), (), seconds=0.010),
+    Line("W14", "steps", "1,000 steps of a function", functions.steps(1000), _in_turn(1000)),
+    Line(
+        "W14",
+        "steps-durable",
+        "1,000 steps of a function, durable",
+        functions.durable_steps(1000),
+        _sqlite(*[_STEP] * 1001),
+        times=2.0,
+    ),
+    Line("W15", "replay", "10,000 remembered steps run over", functions.replay(10_000), (), seconds=0.300),
+    Line("W16", "renewals", "1,000 times begun anew, a step each", functions.renewals(1000), _in_turn(1000)),
 )

@@ -10,7 +10,8 @@ import pytest
 
 import rehydrate
 import rehydrate.testing
-from rehydrate import Reducer, Status, WorkflowBuilder, WorkflowContext, errors
+from rehydrate import FunctionalContext, Reducer, Status, WorkflowBuilder, WorkflowContext, errors
+from rehydrate.api.functional import FunctionalOptions
 from rehydrate.model.events import Event
 from rehydrate.model.records import RECORD_TYPES
 from rehydrate.runtime.call import ROWS
@@ -161,6 +162,23 @@ def test_the_page_on_building_uses_every_call_of_the_builder() -> None:
     assert [name for name in sorted(calls) if f"{name}(" not in text] == []
     given = set(inspect.signature(WorkflowBuilder).parameters) - {"name", "start_executor", "version"}
     assert [name for name in sorted(given) if f"{name}=" not in text] == []
+
+
+def test_the_page_on_functions_has_every_member_of_the_context() -> None:
+    """The table has each public member of the context of a function once."""
+    listed = [name for row in rows(DOCS / "functional.md", "The clock, chance and ids") for name in names_in(row[0])]
+    assert sorted(listed) == sorted(name for name in vars(FunctionalContext) if not name.startswith("_"))
+
+
+def test_the_page_on_functions_has_every_argument_of_the_decorator() -> None:
+    """The table has each argument of `@workflow` once."""
+    listed = [name.removesuffix("=") for row in rows(DOCS / "functional.md", "Words") for name in names_in(row[0])]
+    assert sorted(listed) == sorted(FunctionalOptions.__annotations__)
+
+
+def names_in(cell: str) -> list[str]:
+    """What a cell has as code."""
+    return re.findall(r"`([^`]+)`", cell)
 
 
 def test_the_page_on_building_has_every_reducer() -> None:

@@ -13,6 +13,9 @@ from tests.docs.pages import ROOT, name_of, pages
 
 BLOCKS = Sybil(parsers=[PythonCodeBlockParser()], path=str(ROOT), pattern="*.md")
 FIRST_PAGE = ROOT / "README.md"
+#: A page with a tutorial: its first blocks are programs, the others run in one namespace.
+TUTORIAL = ROOT / "docs" / "functional.md"
+PROGRAM = re.compile(r"# \w+\.py\n")
 WITH_BLOCKS = [page for page in pages() if "```python\n" in page.read_text(encoding="utf-8")]
 
 
@@ -28,6 +31,8 @@ def test_the_blocks_of_a_page_run(
     document.namespace["__name__"] = page.stem
     ran = 0
     for block in document:
+        if PROGRAM.match(block.parsed):  # runs as a program, see below
+            continue
         block.evaluate()
         ran += 1
     assert ran > 0
@@ -35,7 +40,7 @@ def test_the_blocks_of_a_page_run(
 
 def test_the_pages_that_must_have_blocks_have_some() -> None:
     """The first page and those on building, resuming, checkpoints and errors show what they say."""
-    names = ("building", "checkpoint", "errors", "events", "migration", "resume")
+    names = ("building", "checkpoint", "errors", "events", "functional", "migration", "resume")
     wanted = {"README.md", *(f"docs/{name}.md" for name in names)}
     assert wanted <= {name_of(page) for page in WITH_BLOCKS}
 
@@ -46,18 +51,29 @@ def started(program: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=60)
 
 
-def test_the_first_page_runs_as_two_programs(tmp_path: Path) -> None:
-    """Saved under the names that they begin with, its blocks print what the page shows, each in its own process."""
-    text = FIRST_PAGE.read_text(encoding="utf-8")
+def run_programs(page: Path, folder: Path) -> list[str]:
+    """Save the programs of a page and run each in a process of its own; they print what the page shows."""
+    text = page.read_text(encoding="utf-8")
     programs = dict(re.findall(r"^```python\n# (\w+\.py)\n(.*?)^```", text, re.MULTILINE | re.DOTALL))
     shown = dict(re.findall(r"^```console\n\$ python (\w+\.py)\n(.*?)^```", text, re.MULTILINE | re.DOTALL))
-    assert list(programs) == list(shown) == ["claims.py", "later.py"]
-    assert text.count("```python\n") == 2
+    assert list(programs) == list(shown)
     for name, source in programs.items():
-        (tmp_path / name).write_text(source, encoding="utf-8")
+        (folder / name).write_text(source, encoding="utf-8")
     for name, said in shown.items():
-        done = started(name, tmp_path)
+        done = started(name, folder)
         assert (done.returncode, done.stderr, done.stdout) == (0, "", said)
+    return list(programs)
+
+
+def test_the_tutorial_on_functions_runs_as_two_programs(tmp_path: Path) -> None:
+    """The second answers what the first has asked, and the step that had run does not run again."""
+    assert run_programs(TUTORIAL, tmp_path) == ["refunds.py", "answer.py"]
+
+
+def test_the_first_page_runs_as_three_programs(tmp_path: Path) -> None:
+    """Saved under the names that they begin with, its blocks print what the page shows, each in its own process."""
+    programs = run_programs(FIRST_PAGE, tmp_path)
+    assert programs == ["claims.py", "later.py", "function.py"]
 
     again = started("claims.py", tmp_path)
     assert again.returncode == 1

@@ -11,8 +11,7 @@ from tests.postgres.server import Place
 #: By table: what names a row, and the columns of which every byte is checked. Ids that rows are found by are not.
 COLUMNS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "run": (("no",), ("seal", "workflow", "checkpoint_id")),
-    "checkpoint": (("run", "seq"), ("body",)),
-    "record": (("run", "seq", "n"), ("key", "data")),
+    "checkpoint": (("run", "seq"), ("body", "entries", "data")),
     "request": (("request_id",), ("body",)),
     "turn": (("name",), ("body",)),
     "event": (("run", "number"), ("body",)),

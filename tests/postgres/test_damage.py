@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from rehydrate.errors import CheckpointCorruptError, CheckpointFormatError, CommitConflictError, RehydrateError
-from rehydrate.model.checkpoint import Latest
+from rehydrate.model.checkpoint import At, Latest
 from rehydrate.stores.postgres import PostgresCheckpointStorage
 from rehydrate.testing.store_contract import CommitMaker
 from tests.postgres.server import Place
@@ -22,8 +22,8 @@ SEALED: dict[str, tuple[str, Call]] = {
     "run.checkpoint_id": ("run", lambda store: store.head("run")),
     "run.workflow": ("run", lambda store: store.head("run")),
     "checkpoint.body": ("checkpoint", lambda store: store.history("run")),
-    "record.data": ("record", lambda store: store.load(Latest("run"))),
-    "record.key": ("record", lambda store: store.load(Latest("run"))),
+    "checkpoint.entries": ("checkpoint", lambda store: store.load("run:1")),
+    "checkpoint.data": ("checkpoint", lambda store: store.archive("run")),
     "request.body": ("request", lambda store: store.find_request("q-run")),
     "tag.body": ("tag", lambda store: store.tags("run")),
     "offer.body": ("offer", lambda store: store.offers("run")),
@@ -48,7 +48,7 @@ def test_every_byte_that_is_changed_is_seen(postgres: Place, column: str) -> Non
     fill(postgres)
     table, call = SEALED[column]
     name = column.partition(".")[2]
-    where = f"length({name}) < 1000 AND ({OF_RUN if table not in {'run', 'request', 'turn'} else 'true'})"
+    where = f"length({name}) BETWEEN 1 AND 999 AND ({OF_RUN if table not in {'run', 'request', 'turn'} else 'true'})"
     (length,) = postgres.ask(f"SELECT min(length({name})) FROM rehydrate.{table} WHERE {where}")[0]
 
     async def main(change: Callable[[str], int]) -> None:
@@ -76,15 +76,30 @@ LOAD: Call = lambda store: store.load(Latest("run"))  # noqa: E731
 @pytest.mark.parametrize(
     ("damage", "call"),
     [
-        (f"DELETE FROM rehydrate.record WHERE {OF_RUN} AND key = 'a' AND seq = 1", LOAD),
-        (f"DELETE FROM rehydrate.record WHERE {OF_RUN} AND key = 'a'", lambda store: store.read("run", ["a"])),
-        (f"DELETE FROM rehydrate.record WHERE {OF_RUN} AND key = 'a' AND seq = 0", lambda store: store.load("run:0")),
-        (f"DELETE FROM rehydrate.live WHERE {OF_RUN} AND seq = 1", LOAD),
-        (f"UPDATE rehydrate.live SET seq = 0, n = 0 WHERE {OF_RUN} AND seq = 1", LOAD),
-        (f"UPDATE rehydrate.live SET n = 1 - n WHERE {OF_RUN} AND seq = 0", LOAD),
-        (f"UPDATE rehydrate.record SET data = NULL WHERE {OF_RUN} AND key = 'a'", LOAD),
-        (f"UPDATE rehydrate.record SET key = '\\xff' WHERE {OF_RUN} AND key = 'a'", LOAD),
-        (f"UPDATE rehydrate.record SET key = 'c' WHERE {OF_RUN} AND key = 'a'", lambda s: s.read("run", ["a"])),
+        (f"UPDATE rehydrate.checkpoint SET data = '' WHERE {OF_RUN} AND seq = 0", LOAD),
+        (f"UPDATE rehydrate.checkpoint SET data = substr(data, 2) WHERE {OF_RUN} AND seq = 0", LOAD),
+        (
+            f"UPDATE rehydrate.checkpoint SET entries = (SELECT entries FROM rehydrate.checkpoint WHERE"
+            f" checkpoint_id = 'run:2') WHERE {OF_RUN} AND seq = 1",
+            LOAD,
+        ),
+        (f"UPDATE rehydrate.checkpoint SET body = NULL WHERE {OF_RUN} AND seq = 1", lambda store: store.load("run:2")),
+        (f"DELETE FROM rehydrate.checkpoint WHERE {OF_RUN} AND seq = 0", LOAD),
+        (
+            f"UPDATE rehydrate.checkpoint SET body = (SELECT body FROM rehydrate.checkpoint WHERE"
+            f" checkpoint_id = 'run:2') WHERE {OF_RUN} AND seq = 0",
+            lambda store: store.history("run"),
+        ),
+        (f"UPDATE rehydrate.checkpoint SET seq = 7 WHERE {OF_RUN} AND seq = 2", lambda store: store.history("run")),
+        ("UPDATE rehydrate.run SET seq = 1 WHERE run_id = 'other'", lambda store: store.load(At("other", 2))),
+        (
+            f"UPDATE rehydrate.checkpoint SET body = (SELECT body FROM rehydrate.checkpoint WHERE"
+            f" checkpoint_id = 'other:2') WHERE {OF_RUN} AND seq = 2",
+            lambda store: store.runs(),
+        ),
+        (f"DELETE FROM rehydrate.checkpoint WHERE {OF_RUN} AND seq = 1", lambda store: store.history("run")),
+        (f"DELETE FROM rehydrate.checkpoint WHERE {OF_RUN} AND seq = 0", lambda store: store.load("run:1")),
+        ("UPDATE rehydrate.run SET live_to = 1 WHERE run_id = 'run'", LOAD),
         ("UPDATE rehydrate.run SET seal = (SELECT seal FROM rehydrate.run WHERE run_id = 'other')", LOAD),
         ("UPDATE rehydrate.run SET seq = 1", LOAD),
         ("UPDATE rehydrate.run SET epoch = 7", LOAD),
@@ -121,9 +136,10 @@ def test_rows_that_are_lost_stale_or_swapped_are_reported(postgres: Place, damag
 def test_a_header_of_a_newer_format_says_so(postgres: Place) -> None:
     """A header written by newer code is an error of its own, even where its fields are others."""
     fill(postgres)
-    body = msgspec.msgpack.encode([[2, 7], "no number"])
-    sealed = hashlib.sha256(body).digest()[:8] + body
-    postgres.change(f"UPDATE rehydrate.checkpoint SET body = '\\x{sealed.hex()}'")
+    body = msgspec.msgpack.encode([2, "no number"])
+    covered = msgspec.msgpack.encode(("run", "flow", "run:2", "run:1"))
+    sealed = hashlib.sha256(covered + body).digest()[:8] + body
+    postgres.change(f"UPDATE rehydrate.checkpoint SET body = '\\x{sealed.hex()}' WHERE checkpoint_id = 'run:2'")
     with pytest.raises(CheckpointFormatError, match="has format 2; this version reads up to 1"):
         use(postgres, LOAD)
 
@@ -132,7 +148,7 @@ def test_a_checkpoint_that_a_lost_run_left_is_damage(postgres: Place) -> None:
     """Where the row of a run is lost, its checkpoints are found by the next new run, and named as what they are."""
     fill(postgres)
     assert postgres.change("DELETE FROM rehydrate.run") == 1
-    with pytest.raises(CheckpointCorruptError, match=r"run 'run' in store .*: its checkpoint run:0 is there"):
+    with pytest.raises(CheckpointCorruptError, match=r"run:0 in store .*: it is there and the row of its run is not"):
         use(postgres, lambda store: store.commit(CommitMaker().claim()))
     assert postgres.ask("SELECT count(*) FROM rehydrate.run") == [(0,)]
 

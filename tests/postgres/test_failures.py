@@ -143,10 +143,10 @@ def test_one_row_that_is_refused_undoes_its_own_commit_only(postgres: Place) -> 
         async with postgres.store(clock=CLOCK, retry_waits=()) as store:
             makers = [CommitMaker(f"r{number}") for number in range(10)]
             await asyncio.gather(*(store.commit(maker.claim()) for maker in makers))
-            breaks(postgres, "record", "22000", "NEW.key = 'bad'")
+            breaks(postgres, "checkpoint", "22000", "length(NEW.data) = 777")
             results = await asyncio.gather(
                 *(
-                    store.commit(maker.step({"bad" if number == 4 else "k": b"v"}))
+                    store.commit(maker.step({"k": b"v" * (777 if number == 4 else 300)}))
                     for number, maker in enumerate(makers)
                 ),
                 return_exceptions=True,
@@ -199,7 +199,7 @@ def test_a_table_that_is_gone_is_damage(postgres: Place) -> None:
             with pytest.raises(CheckpointCorruptError, match=r"postgresql://.*live"):
                 await store.read("run", ["k"])
             with pytest.raises(CheckpointCorruptError, match=r"live"):
-                await store.commit(CommitMaker("other").claim({"k": b"v"}))
+                await store.commit(CommitMaker("other").claim({f"k{number}": b"v" for number in range(300)}))
 
     asyncio.run(main())
 
@@ -210,7 +210,7 @@ def test_refused_rows_write_nothing_to_the_log(postgres: Place, caplog: pytest.L
     async def main() -> None:
         async with postgres.store(clock=CLOCK, retry_waits=()) as store:
             await store.commit(CommitMaker().claim())
-            breaks(postgres, "record", "22000")
+            breaks(postgres, "checkpoint", "22000")
             for number in range(20):
                 with pytest.raises(StoreUnavailableError):
                     await store.commit(CommitMaker(f"r{number}").claim({"k": b"v" * 100_000}))

@@ -1,6 +1,8 @@
 """A transaction-mode pooler: each transaction comes to another connection of the server, and nothing is missed."""
 
 import asyncio
+import subprocess
+import sys
 from urllib.parse import quote, urlencode
 
 import psycopg
@@ -10,7 +12,7 @@ from psycopg_pool import AsyncConnectionPool, ConnectionPool
 
 from rehydrate import checkpoint_storage_from_url
 from rehydrate.errors import StoreUnavailableError, WrongCallError
-from rehydrate.model.checkpoint import Latest
+from rehydrate.model.checkpoint import At, Latest
 from rehydrate.stores.postgres import PostgresCheckpointStorage
 from rehydrate.testing.store_contract import CHECKS, CommitMaker, ManualClock
 from tests.postgres.relays import TransactionPooler
@@ -42,7 +44,7 @@ def test_the_pooler_of_these_tests_keeps_no_session(pooled: Place) -> None:
 
 
 def test_each_call_is_one_transaction(pooled: Place, pooler: TransactionPooler) -> None:
-    """A commit, a renewal and each way to read take one transaction each."""
+    """A commit, a renewal and ways to read take one; a head's records that are not small take a second one."""
 
     async def main() -> list[int]:
         async with pooled.store() as store:
@@ -50,19 +52,20 @@ def test_each_call_is_one_transaction(pooled: Place, pooler: TransactionPooler) 
             counts: list[int] = []
             await store.commit(maker.claim({"k": b"v"}))
             for call in (
+                store.load(Latest("run")),
                 store.commit(maker.step({"k": b"w", "big": b"x" * 1_000_000}, turn=maker.turn("key"))),
                 store.renew("run", "owner", 1, 30),
                 store.head("run"),
-                store.load(Latest("run")),
-                store.load("run:0"),
                 store.read("run", ["k", "big"]),
+                store.load(At("run", 0)),
+                store.load("run:1"),
             ):
                 before = pooler.transactions
                 await call
                 counts.append(pooler.transactions - before)
             return counts
 
-    assert asyncio.run(main()) == [1] * 6
+    assert asyncio.run(main()) == [1, 1, 1, 1, 1, 1, 2]
 
 
 def test_a_store_can_borrow_the_connections_of_a_pool(postgres: Place) -> None:
@@ -98,6 +101,48 @@ def test_a_url_names_a_store(postgres_database: str) -> None:
     asyncio.run(main())
     with psycopg.connect(postgres_database) as connection:
         assert connection.execute("SELECT run_id FROM rehydrate.run").fetchall() == [(b"run",)]
+
+
+def test_options_of_a_url_reach_libpq_as_they_were_written(postgres_database: str) -> None:
+    """Escaped signs, a plus, a blank value and one that is given twice are not written anew."""
+    given = "&".join(f"{name}={quote(value, safe='')}" for name, value in conninfo_to_dict(postgres_database).items())
+    url = f"postgresql:///?{given}&application_name=a%2Fb+c%3Dd&keep_events=true&options=-c%20work_mem%3D77MB"
+    store = checkpoint_storage_from_url(url)
+    asked = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'a/b+c=d'"
+
+    async def main() -> None:
+        await store.commit(CommitMaker().claim())
+        with psycopg.connect(postgres_database) as connection:
+            assert connection.execute(asked).fetchone() == (1,)
+        await store.close()
+
+    asyncio.run(main())
+
+
+def test_a_pool_is_refused_in_a_forked_child(postgres: Place) -> None:
+    """Its threads and sockets are the parent's, also where the store was not used before."""
+    program = """
+import asyncio, os, sys
+from psycopg_pool import ConnectionPool
+from rehydrate import PostgresCheckpointStorage
+from rehydrate.errors import StoreUnavailableError
+
+pool = ConnectionPool(sys.argv[1], min_size=1, max_size=2, open=True)
+store = PostgresCheckpointStorage(pool, schema=sys.argv[2], retry_waits=())
+assert asyncio.run(store.head("run")) is None
+child = os.fork()
+if child == 0:
+    try:
+        asyncio.run(store.head("run"))
+    except StoreUnavailableError as error:
+        os._exit(0 if "Make pool and store after the fork" in str(error) else 4)
+    os._exit(3)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+assert asyncio.run(store.head("run")) is None
+asyncio.run(store.close())
+pool.close()
+"""
+    subprocess.run([sys.executable, "-c", program, postgres.url, postgres.schema], check=True, timeout=60)
 
 
 def test_what_is_no_place_is_refused(postgres: Place) -> None:

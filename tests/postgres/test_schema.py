@@ -7,24 +7,27 @@ from importlib.resources import files
 import msgspec
 import psycopg
 import pytest
+from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from rehydrate.errors import CheckpointCorruptError, CheckpointFormatError, StoreUnavailableError
 from rehydrate.model.checkpoint import Latest, Offer, RequestRow
 from rehydrate.stores.migrations import Migration, known_migrations
-from rehydrate.stores.postgres import inbox, reading, retention, writing
+from rehydrate.stores.postgres import forgetting, inbox, reading, records, retention, writing
+from rehydrate.stores.postgres.layout import Place as RecordPlace
+from rehydrate.stores.postgres.layout import laid_out
 from rehydrate.stores.postgres.place import Place as NamedPlace
 from rehydrate.stores.postgres.place import settings_of
 from rehydrate.stores.postgres.schema import migrate, missing
 from rehydrate.stores.postgres.session import Session
-from rehydrate.stores.postgres.waves import in_order, wave
+from rehydrate.stores.postgres.waves import Plan, in_order, wave
 from rehydrate.testing.contract_events import telling
 from rehydrate.testing.store_contract import CommitMaker, ManualClock
 from tests.postgres.server import Place
 
 CLOCK = ManualClock()
 KNOWN = known_migrations("rehydrate.stores.postgres")
-TABLES = ("run", "checkpoint", "record", "live", "request", "turn", "event", "tag", "offer")
+TABLES = ("run", "checkpoint", "live", "request", "turn", "event", "tag", "offer")
 #: All that makes a table what it is, from the catalogs.
 CATALOG = """
 SELECT 'column', c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull::text, a.attidentity::text,
@@ -49,14 +52,16 @@ def catalog(place: Place) -> list[tuple[object, ...]]:
 
 
 def fill(place: Place, run_id: str = "run") -> CommitMaker:
-    """Store a run at rest: three checkpoints; records `a`, `b`, a big one; a request, a turn with a key, two events."""
+    """Store a run at rest: three checkpoints; records `a`, `b`, big ones; a request, a turn with a key, two events."""
     maker = CommitMaker(run_id)
 
     async def main() -> None:
         async with place.store(clock=CLOCK, keep_events=True) as store:
             await store.commit(maker.claim({"a": b"first a", "b": b"first b", "big": b"x" * 600_000}))
             request = RequestRow(f"q-{run_id}", run_id, "child#1", "open")
-            await store.commit(maker.step({"a": b"second a"}, requests=[request], turn=maker.turn(f"key-{run_id}")))
+            await store.commit(
+                maker.step({"a": b"second a" * 40}, requests=[request], turn=maker.turn(f"key-{run_id}"))
+            )
             await store.commit(telling(maker.end({"b": b"second b"}), b"first", b"second", last=2))
             await store.tag(run_id, "good", f"{run_id}:1")
             await store.offer(Offer(run_id, "letter", b"come"))
@@ -104,12 +109,12 @@ def test_a_migrated_schema_is_a_new_one(postgres: Place, postgres_url: str, appl
             on_old = session(old, connection)
             with on_old.writing():
                 migrate(on_old, KNOWN[:applied])
-        old.change("INSERT INTO rehydrate.record VALUES (1, 0, 0, 'k', 'v')")
+        old.change("INSERT INTO rehydrate.checkpoint VALUES (1, 0, 'c', 'b', 'e', 'd')")
         look(postgres)
         assert catalog(old) != catalog(postgres)
         look(old)
         assert catalog(old) == catalog(postgres)
-        assert old.ask("SELECT * FROM rehydrate.record") == [(1, 0, 0, b"k", b"v")]
+        assert old.ask("SELECT * FROM rehydrate.checkpoint") == [(1, 0, b"c", b"b", b"e", b"d")]
     finally:
         old.change(f"DROP SCHEMA {old.schema} CASCADE")
 
@@ -170,16 +175,17 @@ def test_a_schema_of_another_program_is_left_alone(postgres: Place) -> None:
     assert postgres.ask("SELECT tablename FROM pg_tables WHERE schemaname = %s", (postgres.schema,)) == [("invoice",)]
 
 
-def test_a_schema_can_have_any_name(postgres_url: str) -> None:
-    """Quotes, signs of the driver and capital letters in a name are part of it."""
-    place = Place(postgres_url, 'My "schema" 100%s; --')
+@pytest.mark.parametrize("name", ['My "schema" 100%s; --', "of rehydrate.runs"])
+def test_a_schema_can_have_any_name(postgres_url: str, name: str) -> None:
+    """Quotes, signs of the driver, capital letters and what names are replaced by are part of it."""
+    place = Place(postgres_url, name)
     try:
         look(place)
         fill(place)
         assert look(place) is not None
     finally:
         with psycopg.connect(postgres_url, autocommit=True) as connection:
-            connection.execute('DROP SCHEMA "My ""schema"" 100%s; --" CASCADE')
+            connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(name)))
 
 
 def test_a_user_that_may_only_write_can_use_what_is_there(postgres: Place) -> None:
@@ -206,12 +212,14 @@ def test_a_user_that_may_only_write_can_use_what_is_there(postgres: Place) -> No
 
 def test_a_deleted_run_leaves_no_row(postgres: Place) -> None:
     """Deleting the only run empties every table."""
-    fill(postgres)
+    maker = fill(postgres)
     counts = {table: f"SELECT count(*) FROM rehydrate.{table}" for table in TABLES}
-    assert all(postgres.ask(count)[0][0] for count in counts.values())
 
     async def main() -> bool:
         async with postgres.store(clock=CLOCK) as store:
+            await store.commit(maker.claim({f"k{number}": b"v" for number in range(300)}))
+            await store.commit(maker.end())
+            assert all(postgres.ask(count)[0][0] for count in counts.values())
             return await store.delete("run")
 
     assert asyncio.run(main()) is True
@@ -223,14 +231,14 @@ def large(postgres: Place) -> Place:
     """A store with tables large enough for indexes to be worth their while: 3,000 runs, one with 10,000 records."""
     fill(postgres)
     postgres.change(
-        "INSERT INTO rehydrate.run (run_id, workflow, status, checkpoint_id, seq, epoch, lease_end, seal)"
-        " SELECT convert_to('r' || n, 'UTF8'), 'flow', 'IDLE', convert_to('c' || n, 'UTF8'), 0, 1, 0, ''"
+        "INSERT INTO rehydrate.run (run_id, workflow, status, checkpoint_id, seq, epoch, lease_end, live_to, seal)"
+        " SELECT convert_to('r' || n, 'UTF8'), 'flow', 'IDLE', convert_to('c' || n, 'UTF8'), 0, 1, 0, 0, ''"
         " FROM generate_series(1, 3000) AS n",
-        "INSERT INTO rehydrate.checkpoint SELECT no, s, convert_to(no || '/' || s, 'UTF8'), '' FROM rehydrate.run,"
-        " generate_series(10, 12) AS s",
-        "INSERT INTO rehydrate.record SELECT no, s, 0, 'key', 'data' FROM rehydrate.run, generate_series(10, 12) AS s",
-        "INSERT INTO rehydrate.record SELECT 1, s, 0, 'key', 'data' FROM generate_series(100, 10000) AS s",
-        "INSERT INTO rehydrate.live SELECT no, 'name', 12, 0 FROM rehydrate.run",
+        "INSERT INTO rehydrate.checkpoint SELECT no, s, convert_to(no || '/' || s, 'UTF8'), '', '', 'data'"
+        " FROM rehydrate.run, generate_series(10, 12) AS s",
+        "INSERT INTO rehydrate.checkpoint SELECT 1, s, convert_to('1/' || s, 'UTF8'), '', '', 'data'"
+        " FROM generate_series(100, 10000) AS s",
+        "INSERT INTO rehydrate.live SELECT no, 12, 0, 4, 0, 'key' FROM rehydrate.run",
         "INSERT INTO rehydrate.request SELECT convert_to('q' || no, 'UTF8'), no, 'flow', no % 10 = 0, '' FROM"
         " rehydrate.run",
         "INSERT INTO rehydrate.offer SELECT no, n, convert_to('n' || n, 'UTF8'), '', '' FROM rehydrate.run,"
@@ -258,14 +266,19 @@ def test_no_statement_reads_a_whole_table(large: Place) -> None:
     commit = telling(maker.step({"k": b"v"}, ["l"], requests=[request], turn=maker.turn("k")), b"e", last=1)
     commit = msgspec.structs.replace(commit, taken=(1,))
     commits = [claim, *(CommitMaker(f"r{n}").claim() for n in range(3)), commit]
+    plans = [Plan(laid_out(each), {"k": RecordPlace("k", 0, 0, 1), "l": None}) for each in commits]
     run, runs = (7,), reading._RUNS
     of_run = "run = (SELECT no FROM rehydrate.run WHERE run_id = %s)"
     asked = {
         "head": (reading._HEAD, (None, b"run")),
         "place": (reading._PLACE, (None, b"run:1")),
-        "live": (reading._LIVE, (1, 1)),
-        "some": (reading._SOME, ([b"a"], b"run")),
-        "history": (reading._HISTORY, (b"run", 5, 10)),
+        "live": (records._LIVE.format(run=records._BY_NUMBER), (1,)),
+        "named": (records._NAMED.format(run=records._BY_ID), (b"run", [b"a"])),
+        "window": (records._WINDOW.format(run=records._BY_NUMBER), (1,)),
+        **{f"head {n}": asked for n, asked in enumerate([*records.head_of("run:1"), *records.head_of(Latest("run"))])},
+        "pieces": (records._PIECES, (*["{0,1}"] * 4, 1)),
+        "rows": (records._ROWS, (1, 100, 200, 16_384)),
+        "history": (reading._HISTORY, (5, b"run", 10)),
         "events": (reading._EVENTS, (b"run", 0, 10)),
         "request": (reading._REQUEST, (b"q",)),
         "turn": (reading._TURN, (b"t",)),
@@ -287,11 +300,14 @@ def test_no_statement_reads_a_whole_table(large: Place) -> None:
         "next offer": (inbox._NEXT, (7,)),
         "tags": (retention._TAGS, (7,)),
         "is there": (retention._IS_THERE, (7, b"run:1")),
-        "versions": (retention._VERSIONS, (7,)),
-        "drop": (retention._DROP, ([1, 2], [0, 0], 7)),
+        "versions": (forgetting._ENTRIES, (7,)),
+        "drop": (forgetting._DROP, (7, [1, 2])),
+        "since": (forgetting._SINCE, (7, 7)),
+        "gone": (forgetting._GONE, (7, [b"name"])),
+        "move": (forgetting._MOVE, ([1], [0], [1], [0], [b"key"], [None], 7)),
         "number": (writing._AT, (b"run", 1)),
-        "one commit": wave([commit], None, ["word"])[-1],
-        "commits": wave(commits, None, ["word", None, None, None, None])[-1],
+        "one commit": wave([commit], plans[-1:], None, ["word"])[-1],
+        "commits": wave(commits, plans, None, ["word", None, None, None, None])[-1],
         "locks": in_order(commits),
         **{f"delete {number}": (text, run) for number, text in enumerate(retention._DELETE)},
     }

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rehydrate import CheckpointStorage, CompressedCheckpointStorage, EncryptedCheckpointStorage, KeyRing
-from rehydrate.errors import StoreUnavailableError, WrongCallError
+from rehydrate.errors import StoreClosedError, StoreUnavailableError, WrongCallError
 from rehydrate.model.events import OutputYielded
 from rehydrate.ports import Watched, watched
 from rehydrate.stores.postgres import listening
@@ -155,6 +155,19 @@ def test_the_thread_of_a_listener_ends_with_its_store(postgres: Place) -> None:
         await waits
         await asyncio.to_thread(thread.join, 10)
         assert listeners() == []
+
+    asyncio.run(main())
+
+
+def test_a_closed_store_begins_to_listen_to_nothing(postgres: Place) -> None:
+    """To wait for changes of a store that is closed is refused, and no thread is started for it."""
+
+    async def main() -> None:
+        store = postgres.store(listen_url=postgres.url)
+        await store.close()
+        with pytest.raises(StoreClosedError):
+            await store.changed("run", 0)
+        assert not [thread for thread in threading.enumerate() if thread.name.startswith("rehydrate listens")]
 
     asyncio.run(main())
 

@@ -338,6 +338,34 @@ def test_a_commit_that_waits_too_long_for_a_lock_is_given_up(postgres: Place, mo
         asyncio.run(main(connection))
 
 
+def test_a_lost_race_to_take_a_run_in_is_a_conflict(postgres: Place) -> None:
+    """Who takes in a run that another transaction is making waits for it, and is told that the run is there."""
+
+    async def main(connection: psycopg.Connection) -> None:
+        async with postgres.store(clock=CLOCK, retry_waits=()) as store:
+            maker = CommitMaker()
+            for commit in (maker.claim({"k": b"v"}), maker.end()):
+                await store.commit(commit)
+            archive = await store.archive("run")
+            assert archive is not None
+            copied = f"INSERT INTO {postgres.schema}.run OVERRIDING SYSTEM VALUE SELECT * FROM held"
+            connection.execute(f"CREATE TEMPORARY TABLE held AS SELECT * FROM {postgres.schema}.run".encode())
+            connection.commit()
+            assert await store.delete("run") is True
+            connection.execute(copied.encode())
+            waits = asyncio.ensure_future(store.adopt(archive))
+            waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'"
+            while not postgres.ask(waiting)[0][0]:
+                assert not waits.done()
+                await asyncio.sleep(0)
+            connection.commit()
+            with pytest.raises(CommitConflictError, match="no such run"):
+                await waits
+
+    with psycopg.connect(postgres.url) as connection:
+        asyncio.run(main(connection))
+
+
 def test_a_load_shows_one_moment(postgres: Place) -> None:
     """While another store commits, each load has the records of the one head that it shows."""
 

@@ -182,7 +182,7 @@ class WorkflowBuilder:
 
     def build(self) -> Workflow:
         """Return the workflow and freeze its executors. Raises `WorkflowBuildError` with every problem."""
-        spec = self.spec()
+        spec = self._spec()
         found = problems(spec)
         hints = stored_hints(spec, list(spec.by_id))
         try:
@@ -198,7 +198,7 @@ class WorkflowBuilder:
             _LOG.info("%s", note)
         return Workflow(definition=definition, codec=ValueCodec(registry), checkpoint_storage=self._checkpoint_storage)
 
-    def spec(self) -> GraphSpec:
+    def _spec(self) -> GraphSpec:
         """Return what was described so far, right or wrong."""
         return GraphSpec(
             name=self._name,

@@ -6,9 +6,9 @@ The function is the one executor of a definition, and what it calls stands besid
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from types import FunctionType
-from typing import Any, Generic, Protocol, TypedDict, TypeVar, Unpack, cast, overload
+from typing import Generic, Protocol, TypedDict, TypeVar, Unpack, cast, overload
 
 from rehydrate.api.builder import ReducerLike, WorkflowBuilder, storage_problems
 from rehydrate.api.workflow import Workflow
@@ -19,10 +19,12 @@ from rehydrate.graph.annotations import UNSET
 from rehydrate.graph.definition import Definition
 from rehydrate.graph.function_body import FunctionBody, functional_definition
 from rehydrate.graph.functional_context import FunctionalContext
+from rehydrate.graph.graph_spec import GraphSpec
 from rehydrate.graph.handlers import Declaration, with_names
 from rehydrate.graph.hints import Hint
 from rehydrate.graph.migration import Migration
 from rehydrate.graph.problems import problem_at
+from rehydrate.graph.step import AnyValue, Running
 from rehydrate.graph.sub_workflow import HasDefinition, WorkflowExecutor
 from rehydrate.graph.traffic import distinct, stored_by
 from rehydrate.graph.validation import problems
@@ -39,7 +41,7 @@ class FunctionalWorkflow(Workflow, Generic[Message_contra, Result_co]):
 
     def __init__(
         self,
-        function: Callable[..., Awaitable[Any]],
+        function: Callable[..., Awaitable[AnyValue]],
         definition: Definition,
         codec: ValueCodec,
         checkpoint_storage: CheckpointStorage | None,
@@ -54,7 +56,7 @@ class FunctionalWorkflow(Workflow, Generic[Message_contra, Result_co]):
 
     def accepts(self, message: Message_contra) -> bool:
         """Tell whether a run can begin with this message."""
-        return self.definition.executors[self.definition.start].can_take(message)
+        return super().accepts(message)
 
 
 class FunctionalOptions(TypedDict, total=False):
@@ -79,23 +81,21 @@ class WorkflowMaker(Protocol):
 
     @overload
     def __call__(
-        self, function: Callable[[Message, FunctionalContext], Coroutine[Any, Any, Result]], /
+        self, function: Callable[[Message, FunctionalContext], Running[Result]], /
     ) -> FunctionalWorkflow[Message, Result]: ...
 
     @overload
-    def __call__(
-        self, function: Callable[[Message], Coroutine[Any, Any, Result]], /
-    ) -> FunctionalWorkflow[Message, Result]: ...
+    def __call__(self, function: Callable[[Message], Running[Result]], /) -> FunctionalWorkflow[Message, Result]: ...
 
 
 @overload
 def workflow(
-    function: Callable[[Message, FunctionalContext], Coroutine[Any, Any, Result]], /
+    function: Callable[[Message, FunctionalContext], Running[Result]], /
 ) -> FunctionalWorkflow[Message, Result]: ...
 
 
 @overload
-def workflow(function: Callable[[Message], Coroutine[Any, Any, Result]], /) -> FunctionalWorkflow[Message, Result]: ...
+def workflow(function: Callable[[Message], Running[Result]], /) -> FunctionalWorkflow[Message, Result]: ...
 
 
 @overload
@@ -103,8 +103,8 @@ def workflow(**options: Unpack[FunctionalOptions]) -> WorkflowMaker: ...
 
 
 def workflow(
-    function: Callable[..., Any] | None = None, /, **options: Unpack[FunctionalOptions]
-) -> Any:  # `Any`: the overloads say what
+    function: Callable[..., AnyValue] | None = None, /, **options: Unpack[FunctionalOptions]
+) -> AnyValue:  # `AnyValue`: the overloads say what
     """Make an async function `(message)` or `(message, ctx)` a workflow; what it returns is the run's output.
 
     `calls` names the workflows that it gives to `ctx.call`; `types` those of questions, answers and state that nothing
@@ -114,7 +114,7 @@ def workflow(
     current = inspect.currentframe()
     frame = current.f_back if current else None
 
-    def make(function: Callable[..., Any]) -> FunctionalWorkflow[Any, Any]:
+    def make(function: Callable[..., AnyValue]) -> FunctionalWorkflow[AnyValue, AnyValue]:
         plain = cast("object", function)
         if not isinstance(plain, FunctionType) or not inspect.iscoroutinefunction(inspect.unwrap(plain)):
             where = getattr(plain, "__name__", repr(plain))
@@ -128,13 +128,21 @@ def workflow(
     return make if function is None else make(function)
 
 
+class _Described(WorkflowBuilder):
+    """What is said of a workflow that has no edges."""
+
+    @property
+    def spec(self) -> GraphSpec:
+        return self._spec()
+
+
 def _built(
     function: FunctionType, declaration: Declaration, options: FunctionalOptions
-) -> FunctionalWorkflow[Any, Any]:
+) -> FunctionalWorkflow[AnyValue, AnyValue]:
     name = options.get("name") or function.__name__
     body = FunctionBody(function, declaration, function.__name__, tuple(options.get("types", ())))
     store = options.get("checkpoint_storage")
-    spec = WorkflowBuilder(
+    spec = _Described(
         name,
         body,
         version=options.get("version", 1),
@@ -144,7 +152,7 @@ def _built(
         max_supersteps=options.get("max_supersteps", 100),
         max_concurrency=options.get("max_concurrency"),
         migrate=options.get("migrate"),
-    ).spec()
+    ).spec
     calls = tuple(WorkflowExecutor(item) for item in options.get("calls", ()))
     found = [*problems(spec), *_call_problems(body, calls)]
     hints: tuple[Hint, ...] = ()

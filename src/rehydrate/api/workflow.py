@@ -6,7 +6,7 @@ It holds no run state and no event loop's objects; any number of runs may use it
 from __future__ import annotations
 
 from collections.abc import Coroutine, Mapping
-from typing import Literal, Unpack, overload
+from typing import Any, Literal, Unpack, overload
 
 from rehydrate.codecs import ValueCodec, type_name
 from rehydrate.graph.definition import Definition
@@ -79,6 +79,10 @@ class Workflow:
     def checkpoint_storage(self) -> CheckpointStorage | None:
         """The store that runs use where a call names none."""
         return self._checkpoint_storage
+
+    def accepts(self, message: Any) -> bool:  # `Any`: a functional workflow says the type
+        """Tell whether a run can begin with this message."""
+        return self.definition.executors[self.definition.start].can_take(message)
 
     @overload
     def run(

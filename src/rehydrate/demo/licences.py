@@ -16,7 +16,7 @@ from rehydrate.demo.environment import Distribution
 from rehydrate.demo.families import Family, family_of_id
 from rehydrate.demo.wording import Options
 
-__all__ = ["DecidedBy", "Evidence", "Undecided", "Verdict", "classify"]
+__all__ = ["DecidedBy", "Evidence", "Undecided", "Verdict", "classify", "decided_by_person"]
 
 
 class DecidedBy(Enum):
@@ -86,6 +86,20 @@ def classify(distribution: Distribution) -> Verdict | Undecided:
         return Undecided(key, name, version, source, distribution.location, found.reasons, evidence)
     flags = (*found.flags, *_not_understood(claims))
     return Verdict(key, name, version, source, found.licence, found.family, DecidedBy.METADATA, flags, evidence)
+
+
+def decided_by_person(about: Undecided, licence: str, family: Family) -> Verdict:
+    """Return the verdict of a person on what the metadata could not decide."""
+    return Verdict(
+        key=about.key,
+        name=about.name,
+        version=about.version,
+        source=about.source,
+        licence=licence,
+        family=family,
+        decided_by=DecidedBy.PERSON,
+        evidence=about.evidence,
+    )
 
 
 def _conclude(claims: tuple[Claim, ...]) -> _Finding:

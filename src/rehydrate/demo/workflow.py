@@ -24,19 +24,17 @@ from rehydrate import (
 )
 from rehydrate.demo.answers import AnswerNotUnderstoodError, settle
 from rehydrate.demo.environment import (
-    AuditInputError,
     Distribution,
     Environment,
     Finding,
-    FindingKind,
     Missing,
 )
 from rehydrate.demo.journal import Happened, note
-from rehydrate.demo.licences import DecidedBy, Undecided, Verdict, classify
+from rehydrate.demo.licences import Undecided, Verdict, classify, decided_by_person
 from rehydrate.demo.look_up import LookUp
 from rehydrate.demo.messages import AuditRequest, LicenceQuestion, Progress, ProgressKind, Scanned
 from rehydrate.demo.report import AuditReport, Sighting
-from rehydrate.demo.sources import read_source
+from rehydrate.demo.sources import read_or_say_why
 
 __all__ = ["NAME", "audit_workflow"]
 
@@ -67,7 +65,7 @@ class Scan(Executor):
         keys = {sighting.key for sighting in known}
         new = 0
         for source in request.sources:
-            environment = await asyncio.to_thread(_read, source, request.installed_in)
+            environment = await asyncio.to_thread(read_or_say_why, source, request.installed_in)
             fresh = [each for each in environment.distributions if each.key not in keys]
             for distribution in fresh:
                 ctx.send_message(distribution, target_id="classify")
@@ -80,14 +78,6 @@ class Scan(Executor):
             detail = f"{len(environment.distributions)} distributions, {len(fresh)} of them new"
             ctx.emit(Progress(ProgressKind.SCANNED, source, detail, len(fresh)))
         ctx.send_message(Scanned(new), target_id="collect")
-
-
-def _read(source: str, installed_in: str) -> Environment:
-    try:
-        return read_source(source, installed_in)
-    except AuditInputError as error:
-        # It was there when the command was given; a run that fails for a file that is gone would have to be repaired.
-        return Environment(source, findings=(Finding(FindingKind.UNREADABLE, source, str(error), source),))
 
 
 def _record(environment: Environment, ctx: WorkflowContext[Distribution | Scanned]) -> None:
@@ -136,17 +126,7 @@ class Ask(Executor):
         except AnswerNotUnderstoodError as error:
             await ctx.request_info(LicenceQuestion(about, refused=str(error)), response_type=str)
             return
-        verdict = Verdict(
-            key=about.key,
-            name=about.name,
-            version=about.version,
-            source=about.source,
-            licence=settled.licence,
-            family=settled.family,
-            decided_by=DecidedBy.PERSON,
-            evidence=about.evidence,
-        )
-        await ctx.yield_output(verdict)
+        await ctx.yield_output(decided_by_person(about, settled.licence, settled.family))
 
 
 class Collect(Executor):

@@ -141,12 +141,19 @@ def settle_pass(change: Change, path: str, delivery: Delivery, done: DoneRecord)
     for effect in done.effects:
         if isinstance(effect, Pause):
             _wait(change, path, delivery, effect, sum(isinstance(other, Ask) for other in done.effects))
-            return None
+            late = any(_came_back(change.draft, path, f"{number}:{name}") for name in effect.called)
+            return Arrival(delivery.executor, NOTHING, delivery.trail, "pass", str(number)) if late else None
     end_pass(change, path, number)
     for effect in done.effects:
         if isinstance(effect, Again):
             return Arrival(delivery.executor, effect.value, delivery.trail)
     return None
+
+
+def _came_back(draft: Draft, path: str, name: str) -> bool:
+    """Tell whether a call that a pass waits for came back after it was left, when nobody could be told."""
+    record: CallRecord | None = draft.get(path, "call", name)
+    return record is None or has_come_back(record)  # one that has may be in a pack
 
 
 def _wait(change: Change, path: str, delivery: Delivery, pause: Pause, asked: int) -> None:

@@ -55,5 +55,6 @@ class NonDeterminismError(RunError):
         """Say what to do next."""
         return (
             "Keep what was called for passes that began before (`if ctx.version < 2: ...` with version=2 and migrate=),"
-            " start a new run, or drop the pass with a migration; the clock, random numbers and ids come from ctx."
+            " start a new run, or let it begin again in a migration (restart_passes); the clock, random numbers and ids"
+            " come from ctx."
         )

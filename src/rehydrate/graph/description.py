@@ -56,7 +56,7 @@ class PoliciesDescription:
 @dataclass(frozen=True)
 class NestingDescription:
     """How a workflow is nested as a node: the arguments of its `WorkflowExecutor`; `inputs` and `outputs` are pairs of
-    state keys, `timeout` is in seconds."""
+    state keys, `timeout` is in seconds. Where a function calls it, `forward_outputs` is `caller`."""
 
     isolation: str
     requests: str
@@ -69,7 +69,7 @@ class NestingDescription:
 @dataclass(frozen=True)
 class ExecutorDescription:
     """One executor. `takes`, `sends` and `yields` are types, members of unions one by one; `workflow` is what a
-    `WorkflowExecutor` runs, described as a whole."""
+    `WorkflowExecutor` runs, described as a whole; `calls` are the ids of the workflows that a function may call."""
 
     id: str
     kind: ExecutorKind
@@ -80,6 +80,7 @@ class ExecutorDescription:
     policies: PoliciesDescription
     workflow: WorkflowDescription | None = None
     nesting: NestingDescription | None = None
+    calls: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -175,18 +176,25 @@ def _executor(definition: Definition, name: str, type_name: TypeName) -> Executo
 
     executor = definition.executors[name]
     onward = name in definition.forwards_messages
+    called = name in called_of(definition)
     specs = executor.handler_table.specs
     return ExecutorDescription(
         id=name,
         kind=executor_kind(executor),
         takes=named(takes(executor)),
-        sends=named(sends(executor, onward)),
-        yields=named(yields(executor, onward)),
+        sends=() if called else named(sends(executor, onward)),
+        yields=() if called else named(yields(executor, onward)),
         asks=tuple(RequestDescription(*named([spec.request, spec.response])) for spec in specs.response_handlers),
         policies=_policies(executor),
         workflow=describe_workflow(executor.definition, type_name) if isinstance(executor, WorkflowExecutor) else None,
-        nesting=_nesting(executor, onward=onward) if isinstance(executor, WorkflowExecutor) else None,
+        nesting=_nesting(executor, onward=onward, called=called) if isinstance(executor, WorkflowExecutor) else None,
+        calls=called_of(definition) if name == definition.body else (),
     )
+
+
+def called_of(definition: Definition) -> tuple[str, ...]:
+    """Return the ids of the workflows that the function of a functional workflow may call."""
+    return definition.order[1:] if definition.body is not None else ()
 
 
 def _policies(executor: Executor) -> PoliciesDescription:
@@ -198,12 +206,13 @@ def _policies(executor: Executor) -> PoliciesDescription:
     return PoliciesDescription(executor.has_instance_state, in_threads, attempts, policy.timeout)
 
 
-def _nesting(executor: WorkflowExecutor, *, onward: bool) -> NestingDescription:
+def _nesting(executor: WorkflowExecutor, *, onward: bool, called: bool) -> NestingDescription:
     nesting = executor.nesting
+    forwards = "caller" if called else nesting.forwards
     return NestingDescription(
         isolation="shared" if nesting.shared else "isolated",
         requests="intercept" if nesting.intercepts else "propagate",
-        forward_outputs=nesting.forwards or ("message" if onward else "output"),
+        forward_outputs=forwards or ("message" if onward else "output"),
         inputs=tuple(sorted(nesting.inputs.items())),
         outputs=tuple(sorted(nesting.outputs.items())),
         timeout=nesting.timeout,

@@ -14,7 +14,7 @@ from rehydrate.graph.description import EdgeDescription, ExecutorDescription, Wo
 from rehydrate.graph.drawing_parts import Labels, packed, question_of, rules_of, title_of, visible
 
 Shape: TypeAlias = Literal["start", "output", "class", "function", "join", "ask"]
-Style: TypeAlias = Literal["plain", "conditional", "list", "ask"]
+Style: TypeAlias = Literal["plain", "conditional", "list", "ask", "return"]
 
 #: Small print of this many characters is about as wide as a node.
 _LONGEST_RULES: Final = 30
@@ -109,6 +109,7 @@ class _Boxing:
 
     def _inside(self) -> Iterator[Node | Box]:
         sources = {edge.source for edge in self.workflow.edges}
+        sources.update(id for each in self.workflow.executors for id in each.calls)
         for each in self.workflow.executors:
             rules = tuple(packed(map(visible, rules_of(each, self.workflow)), _LONGEST_RULES))
             if each.workflow:
@@ -123,6 +124,9 @@ class _Boxing:
         for each in self.workflow.executors:
             for place, _ in enumerate(each.asks, 1):
                 yield Arrow(self.keys[each.id], f"{self.keys[each.id]}ask{place}", "ask")
+            for called in each.calls:
+                yield Arrow(self.keys[each.id], self._entry(called), label="calls")
+                yield Arrow(self._exit(called), self.keys[each.id], "return")
         labels = Labels(self.workflow)
         for edge in self.workflow.edges:
             yield Arrow(self._exit(edge.source), self._entry(edge.target), _style(edge), visible(labels.of(edge)))
@@ -137,7 +141,7 @@ class _Boxing:
 def _shape(executor: ExecutorDescription, gathers: bool) -> Shape:
     if gathers:
         return "join"
-    return "function" if executor.kind == "function" else "class"
+    return "class" if executor.kind == "class" else "function"
 
 
 def _style(edge: EdgeDescription) -> Style:

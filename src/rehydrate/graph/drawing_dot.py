@@ -24,6 +24,7 @@ _STYLES: Final[Mapping[Style, str]] = {
     "conditional": "style=dashed",
     "list": "style=bold",
     "ask": "style=dotted, dir=none",
+    "return": "style=dotted, constraint=false",
 }
 
 

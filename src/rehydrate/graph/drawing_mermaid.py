@@ -20,7 +20,13 @@ _SHAPES: Final[Mapping[Shape, tuple[str, str]]] = {
     "join": ("{{", "}}"),
     "ask": ("[/", "/]"),
 }
-_LINES: Final[Mapping[Style, str]] = {"plain": "-->", "conditional": "-.->", "list": "==>", "ask": "-.-"}
+_LINES: Final[Mapping[Style, str]] = {
+    "plain": "-->",
+    "conditional": "-.->",
+    "list": "==>",
+    "ask": "-.-",
+    "return": "-.->",
+}
 #: What is no letter, digit, space or sign of our own, but for single signs between these, as in `ask-me` and `v1.2`.
 _SPECIAL: Final = re.compile(r"(?<![^\W_])[-_.]|[-_.](?![^\W_])|[^\w .→…-]")
 #: Within what Mermaid reads after it has decoded a label, as a formula or an icon: a place for a space without width.

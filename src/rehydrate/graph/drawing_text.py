@@ -53,7 +53,15 @@ def _block(workflow: WorkflowDescription, executor: ExecutorDescription) -> Iter
     rules = [visible(rule, _LONGEST_LIST) for rule in rules_of(executor, workflow)]
     for line in packed(rules, _LONGEST_LIST):
         yield f"  ~ {line}"
+    yield from _calls(executor)
     yield from _edges(workflow, executor.id)
+
+
+def _calls(executor: ExecutorDescription) -> Iterator[str]:
+    # A function has no edges, so these lines are the last.
+    for called in executor.calls:
+        line = "└" if called == executor.calls[-1] else "├"
+        yield f"  {line}⇄ {visible(called, _LONGEST)}  calls"
 
 
 def _listed(types: Sequence[str]) -> str:

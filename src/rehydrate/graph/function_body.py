@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from rehydrate.graph.assembly import assemble
 from rehydrate.graph.definition import Definition
@@ -28,7 +28,7 @@ class FunctionBody(Executor):
     is_body: ClassVar[bool] = True
 
     def __init__(
-        self, function: Callable[..., Any], declaration: Declaration, id: str, types: tuple[Hint, ...]
+        self, function: Callable[..., object], declaration: Declaration, id: str, types: tuple[Hint, ...]
     ) -> None:
         super().__init__(id)
         self.function = function

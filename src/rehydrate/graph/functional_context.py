@@ -6,9 +6,10 @@ Protocols only: the runtime implements them. They hold no state and must not kno
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, Never, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Never, Protocol, TypeVar, overload
 
 from rehydrate.graph.hints import Hint
+from rehydrate.graph.step import AnyValue
 
 if TYPE_CHECKING:
     import random
@@ -48,12 +49,25 @@ class Function(Protocol[Message_contra, Result_co]):
         ...
 
 
+class Graph(Protocol):
+    """A workflow that is a graph: its types are not known to a type checker, but when it is called."""
+
+    @property
+    def definition(self) -> Definition:
+        """The validated definition."""
+        ...
+
+    def accepts(self, message: object) -> bool:
+        """Tell whether it takes a message."""
+        ...
+
+
 class FunctionalState(Protocol):
     """State of the scope. A key reads the same through a whole pass, apart from what the pass itself writes; writes
     become real when the function returns."""
 
     @overload
-    def get(self, key: str, default: None = None, *, start: int | None = None) -> Any: ...
+    def get(self, key: str, default: None = None, *, start: int | None = None) -> AnyValue: ...
 
     @overload
     def get(self, key: str, default: Value, *, start: int | None = None) -> Value: ...
@@ -98,12 +112,12 @@ class FunctionalContext(Protocol):
         ...
 
     @property
-    def run_args(self) -> Any:
+    def run_args(self) -> AnyValue:
         """The run arguments of the turn in which this pass began, as the caller gave them."""
         ...
 
     @property
-    def resources(self) -> Mapping[str, Any]:
+    def resources(self) -> Mapping[str, AnyValue]:
         """The live objects given with this call; reading one that was not given raises `MissingResourceError`."""
         ...
 
@@ -116,9 +130,9 @@ class FunctionalContext(Protocol):
     def request_info(self, data: object, *, response_type: type[Answer]) -> Awaitable[Answer]: ...
 
     @overload
-    def request_info(self, data: object, *, response_type: Hint) -> Awaitable[Any]: ...
+    def request_info(self, data: object, *, response_type: Hint) -> Awaitable[AnyValue]: ...
 
-    def request_info(self, data: object, *, response_type: Hint) -> Awaitable[Any]:
+    def request_info(self, data: object, *, response_type: Hint) -> Awaitable[AnyValue]:
         """Ask the outside and wait for the answer, which may take days and another process.
 
         Raises `EffectError` where the response type is not declared in `@workflow(types=[...])`.
@@ -148,7 +162,7 @@ class FunctionalContext(Protocol):
     @overload
     def gather(self, *awaitables: Awaitable[One]) -> Awaitable[tuple[One, ...]]: ...
 
-    def gather(self, *awaitables: Awaitable[Any]) -> Awaitable[tuple[Any, ...]]:
+    def gather(self, *awaitables: Awaitable[AnyValue]) -> Awaitable[tuple[AnyValue, ...]]:
         """Run branches side by side and return their results in order.
 
         Each has a number, so that its steps are told from those of the others whatever comes first. The first that
@@ -156,14 +170,13 @@ class FunctionalContext(Protocol):
         """
         ...
 
-    # A function has a definition, too; the first overload that fits is taken.
     @overload
-    def call(self, workflow: Function[Message, Result], message: Message) -> Awaitable[Result]: ...  # pyright: ignore[reportOverlappingOverload]
+    def call(self, workflow: Function[Message, Result], message: Message) -> Awaitable[Result]: ...
 
     @overload
-    def call(self, workflow: HasDefinition, message: object) -> Awaitable[list[Any]]: ...
+    def call(self, workflow: Graph, message: object) -> Awaitable[list[AnyValue]]: ...
 
-    def call(self, workflow: HasDefinition, message: object) -> Awaitable[Any]:
+    def call(self, workflow: HasDefinition, message: object) -> Awaitable[AnyValue]:
         """Run another workflow as a scope of its own: of a function return the result, of a graph all outputs.
 
         It is named in `@workflow(calls=[...])`. Where it asks or fails, so does this run, with its path. Raises

@@ -117,6 +117,14 @@ class MigrationView(Protocol):
         """Replace a state key's plain value where it is set; returns in how many scopes it was."""
         ...
 
+    def restart_passes(self, at: str = "") -> list[str]:
+        """Let passes of functions that wait or are unfinished begin again from their message, with nothing remembered.
+
+        Their questions are withdrawn, and the workflows that they have called end. Returns what that was; the turn's
+        events list it, too.
+        """
+        ...
+
     def change_type(self, old: str, new: str, change: FieldChange | None = None, *, version: int | None = None) -> int:
         """Give stored objects of a type another name, other fields, another version; returns how many there were.
 

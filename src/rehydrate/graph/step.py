@@ -7,11 +7,12 @@ variable; without anybody there it is the plain function. It must not know how c
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from contextvars import ContextVar
 from functools import cached_property, update_wrapper
 from types import FrameType, FunctionType
-from typing import Any, Final, Generic, ParamSpec, Protocol, TypeVar, cast, overload
+from typing import Any, Final, Generic, ParamSpec, Protocol, TypeAlias, TypeVar, cast, overload
 
 from rehydrate.errors import ExecutorDefinitionError
 from rehydrate.graph.annotations import UNSET, Annotations, UnresolvedError, local_names
@@ -21,14 +22,17 @@ from rehydrate.ids import check_id
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
+#: A value of which only the user's code knows the type.
+AnyValue: TypeAlias = Any
+#: A step on its way.
+Running: TypeAlias = Coroutine[Any, Any, Result]
+AnyStep: TypeAlias = "Step[..., Any]"
 
 
 class StepCaller(Protocol):
     """Whoever runs the steps of a pass."""
 
-    def call_step(
-        self, step: Step[..., Any], args: tuple[object, ...], kwargs: dict[str, object]
-    ) -> Coroutine[Any, Any, Any]:
+    def call_step(self, step: AnyStep, args: tuple[object, ...], kwargs: dict[str, object]) -> Running[AnyValue]:
         """Note the call and return what runs it, or gives what it gave before."""
         ...
 
@@ -58,7 +62,7 @@ class Step(Generic[Parameters, Result]):
         self._names = local_names(function, frame)
         update_wrapper(self, function)
 
-    def __call__(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Coroutine[Any, Any, Result]:
+    def __call__(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Running[Result]:
         """Call it; its place in the workflow is that of this line, whenever it is awaited."""
         caller = CALLER.get()
         if caller is None:
@@ -66,7 +70,7 @@ class Step(Generic[Parameters, Result]):
         return caller.call_step(self, args, kwargs)
 
     async def _plain(self, args: tuple[object, ...], kwargs: dict[str, object]) -> Result:
-        function = cast("Callable[..., Any]", self.function)
+        function = cast("Callable[..., AnyValue]", self.function)
         returned = function(*args, **kwargs)
         return cast("Result", await returned if self.is_async else returned)
 
@@ -74,7 +78,8 @@ class Step(Generic[Parameters, Result]):
         self, args: tuple[object, ...], kwargs: dict[str, object]
     ) -> tuple[tuple[object, ...], dict[str, object]]:
         """Return the arguments in one form, however the call wrote them. Raises `TypeError` where they do not fit."""
-        if not kwargs:
+        least, most = self._numbers
+        if not kwargs and least <= len(args) <= most:
             return args, kwargs
         bound = self._signature.bind(*args, **kwargs)
         return bound.args, bound.kwargs
@@ -82,6 +87,17 @@ class Step(Generic[Parameters, Result]):
     @cached_property
     def _signature(self) -> inspect.Signature:
         return inspect.signature(self.function)
+
+    @cached_property
+    def _numbers(self) -> tuple[int, int]:
+        """How many arguments it takes by position, at least and at most."""
+        given = list(self._signature.parameters.values())
+        if any(one.kind is one.VAR_POSITIONAL for one in given):
+            most = sys.maxsize
+        else:
+            most = sum(one.kind in {one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD} for one in given)
+        named = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
+        return sum(one.default is one.empty and one.kind not in named for one in given), most
 
     @cached_property
     def hints(self) -> tuple[Hint, ...]:
@@ -102,7 +118,7 @@ class Step(Generic[Parameters, Result]):
 
 
 @overload
-def step(function: Callable[Parameters, Coroutine[Any, Any, Result]], /) -> Step[Parameters, Result]: ...
+def step(function: Callable[Parameters, Running[Result]], /) -> Step[Parameters, Result]: ...
 
 
 @overload
@@ -114,13 +130,13 @@ def step(*, name: str | None = None, retry: Retry | None = None, timeout: float 
 
 
 def step(
-    function: Callable[..., Any] | None = None,
+    function: Callable[..., AnyValue] | None = None,
     /,
     *,
     name: str | None = None,
     retry: Retry | None = None,
     timeout: float | None = None,
-) -> Any:  # `Any`: the overloads say what
+) -> AnyValue:  # `AnyValue`: the overloads say what
     """Make calls of a function durable in functional workflows; a plain `def` runs in a thread there.
 
     `name` is what it is remembered by, the function's name unless given; `retry` and `timeout` (seconds of an attempt)
@@ -129,7 +145,7 @@ def step(
     current = inspect.currentframe()
     frame = current.f_back if current else None
 
-    def make(function: Callable[..., Any]) -> Step[..., Any]:
+    def make(function: Callable[..., AnyValue]) -> AnyStep:
         plain = cast("object", function)
         if not isinstance(plain, FunctionType):
             raise ExecutorDefinitionError(
@@ -147,7 +163,7 @@ class StepMaker(Protocol):
     """What `@step(...)` is: it makes a function a step."""
 
     @overload
-    def __call__(self, function: Callable[Parameters, Coroutine[Any, Any, Result]], /) -> Step[Parameters, Result]: ...
+    def __call__(self, function: Callable[Parameters, Running[Result]], /) -> Step[Parameters, Result]: ...
 
     @overload
     def __call__(self, function: Callable[Parameters, Result], /) -> Step[Parameters, Result]: ...

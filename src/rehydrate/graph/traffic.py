@@ -58,7 +58,9 @@ def _forwards(executor: WorkflowExecutor, onward: bool) -> bool:
 def outputs_of(definition: Definition) -> tuple[Hint, ...]:
     """Return the types of what a workflow yields."""
     onward = definition.forwards_messages
-    return distinct(hint for name in definition.order for hint in yields(definition.executors[name], name in onward))
+    # What a function calls yields to the function.
+    names = definition.order if definition.body is None else (definition.body,)
+    return distinct(hint for name in names for hint in yields(definition.executors[name], name in onward))
 
 
 def stored_by(executor: Executor) -> tuple[Hint, ...]:

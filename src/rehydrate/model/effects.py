@@ -85,10 +85,12 @@ class UpdateState(
 
 class Pause(msgspec.Struct, frozen=True, gc=False, tag="p", tag_field="_", array_like=True, forbid_unknown_fields=True):
     """A functional workflow waits for the outside. `reads` are the values of the state keys that it has read so far,
-    as it found them; `due` is when the first of its timers is up, in seconds since the epoch."""
+    as it found them; `due` is when the first of its timers is up, in seconds since the epoch; `called` are its calls of
+    workflows that had not come back."""
 
     reads: dict[str, Sealed | Items | None]
     due: float | None = None
+    called: tuple[str, ...] = ()
 
 
 class Again(msgspec.Struct, frozen=True, gc=False, tag="n", tag_field="_", array_like=True, forbid_unknown_fields=True):

@@ -43,7 +43,8 @@ class CallRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_
 
     It has come back once it has a value or a failure; the value of a workflow is the list of its outputs. `digest` is
     that of its arguments. `failed` counts the attempts of a step that used its retry budget; `due` is when the next one
-    may start, or when a timer is up, in seconds since the epoch.
+    may start, or when a timer is up, in seconds since the epoch. `given_up`: the function has cancelled it while it
+    waited and then went on, so it never comes back.
     """
 
     kind: CallKind
@@ -53,6 +54,7 @@ class CallRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_
     failure: Failure | None = None
     failed: int = 0
     due: float | None = None
+    given_up: bool = False
 
 
 class CallsRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from contextvars import ContextVar
-from typing import Any, Final
+from typing import Final
 
 #: The branch that code runs in.
 BRANCH: Final[ContextVar[Branch | None]] = ContextVar("rehydrate_branch", default=None)
@@ -23,7 +23,7 @@ class Branch:
 
     __slots__ = ("_calls", "_gathers", "_seeds", "_tasks", "below", "name", "over", "own", "parent", "position", "task")
 
-    def __init__(self, name: str, parent: Branch | None, task: asyncio.Task[Any] | None = None) -> None:
+    def __init__(self, name: str, parent: Branch | None, task: asyncio.Task[object] | None = None) -> None:
         self.name = name
         self.parent = parent
         self.task = task
@@ -55,7 +55,7 @@ class Branch:
         self._gathers += 1
         return f"{self.name},g{self._gathers}" if self.name else f"g{self._gathers}"
 
-    def of_task(self, task: asyncio.Task[Any], first: str) -> Branch:
+    def of_task(self, task: asyncio.Task[object], first: str) -> Branch:
         """Return the branch of a task that it made, named by the first call that it makes."""
         number = self._tasks[first] = self._tasks.get(first, 0) + 1
         name = f"{self.name},t{first}.{number}" if self.name else f"t{first}.{number}"
@@ -66,7 +66,7 @@ class Branch:
         occurrence = self._calls[callee] = self._calls.get(callee, 0) + 1
         return called_number(pass_number, self.name, occurrence)
 
-    def count(self, task: asyncio.Task[Any] | None, change: int) -> None:
+    def count(self, task: asyncio.Task[object] | None, change: int) -> None:
         """Note that a task begins or ends to wait on its behalf."""
         if task is self.task:
             self.own += change

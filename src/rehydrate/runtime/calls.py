@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Awaitable
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from rehydrate.codecs import type_name
 from rehydrate.errors import EffectError, MessageTypeError, NotStorableError, StepFailedError
 from rehydrate.graph.executor import Executor
 from rehydrate.graph.hints import describe
 from rehydrate.graph.policies import LONGEST
-from rehydrate.graph.step import Step
+from rehydrate.graph.step import AnyStep, AnyValue, Running
 from rehydrate.graph.sub_workflow import HasDefinition
 from rehydrate.ids import child_path
 from rehydrate.model.effects import Failure
@@ -39,11 +39,9 @@ class Calls:
     def __init__(self, current: Pass) -> None:
         self._pass = current
         self._codec = current.around.codec
-        self._learned: set[Step[..., Any]] = set()
+        self._learned: set[AnyStep] = set()
 
-    def call_step(
-        self, step: Step[..., Any], args: tuple[object, ...], kwargs: dict[str, object]
-    ) -> Coroutine[Any, Any, Any]:
+    def call_step(self, step: AnyStep, args: tuple[object, ...], kwargs: dict[str, object]) -> Running[AnyValue]:
         """Name a call of a step, and return what runs it or gives what it gave."""
         current = self._pass
         if current.closed:
@@ -58,13 +56,15 @@ class Calls:
         record = call.record
         if record is None:
             record = CallRecord("step", step.name, _digest(sealed))
+        elif record.given_up:
+            return current.not_coming()
         elif record.value is not None:
             return self._given(record.value)
         elif record.failure is not None:
             return self._failed(call, step, record.failure)
         return run_step(current, step, sealed, call, record)
 
-    def question(self, data: object, response_type: object) -> Awaitable[Any]:
+    def question(self, data: object, response_type: object) -> Awaitable[AnyValue]:
         """Name a question, and return what waits for its answer."""
         current = self._pass
         if current.closed:
@@ -87,7 +87,7 @@ class Calls:
             current.ask(call, data, sealed, name)
         return self._answer(call)
 
-    async def _answer(self, call: Call) -> Any:
+    async def _answer(self, call: Call) -> AnyValue:
         current = self._pass
         try:
             await current.waiting.outside()
@@ -114,6 +114,8 @@ class Calls:
         if record is None:
             record = CallRecord("timer", "", digest, due=current.clock.time() + seconds)
             saved = current.note(call, record)
+        if record.given_up:
+            return current.not_coming()
         return self._time(call, record.due or 0.0, saved)
 
     async def _time(self, call: Call, due: float, saved: asyncio.Future[None] | None) -> None:
@@ -132,10 +134,13 @@ class Calls:
                     await current.waiting.wait(up)
                 finally:
                     timer.cancel()
+        except asyncio.CancelledError:
+            current.give_up(call, current.known[call.name])
+            raise
         finally:
             del current.timers[call.name]
 
-    def workflow(self, workflow: HasDefinition, message: object) -> Awaitable[Any]:
+    def workflow(self, workflow: HasDefinition, message: object) -> Awaitable[AnyValue]:
         """Name a call of another workflow, and return what waits for its outputs."""
         current = self._pass
         if current.closed:
@@ -160,30 +165,35 @@ class Calls:
         alone = child.body is not None
         record = call.record
         number = call.branch.next_called(current.number, callee)
+        if record is not None and record.given_up:
+            return current.not_coming()
         if record is not None and record.value is not None:
             return self._outputs(record.value, alone=alone)
         if record is None or current.is_lost(call, child_path(current.path, callee, number)):
             current.start_called(call, CallRecord("workflow", callee, digest), callee, number, sealed)
         return self._called(call, child_path(current.path, callee, number), alone=alone)
 
-    async def _called(self, call: Call, path: str, *, alone: bool) -> Any:
+    async def _called(self, call: Call, path: str, *, alone: bool) -> AnyValue:
         current = self._pass
         record = current.known[call.name]
         if record.value is None:
             current.waiting.called[call.name] = path
             try:
                 record = await current.come_back(call)
+            except asyncio.CancelledError:
+                current.give_up(call, record)
+                raise
             finally:
                 current.waiting.called.pop(call.name, None)
         return await self._outputs(record.value, alone=alone)
 
-    async def _outputs(self, value: object, *, alone: bool) -> Any:
+    async def _outputs(self, value: object, *, alone: bool) -> AnyValue:
         items = [self._codec.open(item) for item in cast("Listed", value).items]
         if not alone:
             return items
         return items[0] if items else None
 
-    def gather(self, awaitables: tuple[Awaitable[Any], ...]) -> Awaitable[tuple[Any, ...]]:
+    def gather(self, awaitables: tuple[Awaitable[AnyValue], ...]) -> Awaitable[tuple[AnyValue, ...]]:
         """Number branches, and return what runs them side by side."""
         current = self._pass
         if current.closed:
@@ -194,7 +204,7 @@ class Calls:
         branch = current.waiting.branch(f"gather-{len(awaitables)}")
         return self._side_by_side(branch.next_gather(), awaitables)
 
-    async def _side_by_side(self, name: str, awaitables: tuple[Awaitable[Any], ...]) -> tuple[Any, ...]:
+    async def _side_by_side(self, name: str, awaitables: tuple[Awaitable[AnyValue], ...]) -> tuple[AnyValue, ...]:
         current = self._pass
         branch = current.waiting.branch("gather")
         tasks = [current.waiting.add_branch(f"{name}.{i}", branch, item) for i, item in enumerate(awaitables)]
@@ -202,15 +212,16 @@ class Calls:
             return tuple(await current.waiting.wait(asyncio.gather(*tasks)))
         except BaseException:
             for task in tasks:
-                task.cancel()
+                if not task.cancelling():  # else it was cancelled with this one, and may clean up after that
+                    task.cancel()
             raise
 
-    async def _given(self, value: object) -> Any:
+    async def _given(self, value: object) -> AnyValue:
         return self._codec.open(cast("Sealed", value))
 
-    async def _failed(self, call: Call, step: Step[..., Any], failure: Failure) -> Any:
+    async def _failed(self, call: Call, step: AnyStep, failure: Failure) -> AnyValue:
         error = StepFailedError(self._pass.where, step.name, failure.type, failure.text)
-        self._pass.raised.append((error, call.name))
+        self._pass.note_failure(error, call)
         raise error
 
     def takes(self, executor: Executor, message: object) -> bool:

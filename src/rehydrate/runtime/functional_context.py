@@ -10,9 +10,10 @@ import random
 import uuid
 from collections.abc import Awaitable, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from rehydrate.errors import EffectError
+from rehydrate.graph.step import AnyValue
 from rehydrate.graph.sub_workflow import HasDefinition
 from rehydrate.model.effects import Again, Effect, SetState
 from rehydrate.model.passes import CallRecord, ReadRecord
@@ -35,7 +36,7 @@ class RunningState:
     def __init__(self, context: RunningContext) -> None:
         self._context = context
 
-    def get(self, key: str, default: object = None, *, start: int | None = None) -> Any:
+    def get(self, key: str, default: object = None, *, start: int | None = None) -> AnyValue:
         """Return a fresh copy of a value, or `default`."""
         self._context.check()
         self._context.note_read(key)
@@ -72,7 +73,7 @@ class RunningContext:
         self.keys_read: set[str] = set()
         self._state = RunningState(self)
 
-    def _reads(self) -> dict[str, list[Any]]:
+    def _reads(self) -> dict[str, list[AnyValue]]:
         """Return what the pass has read before it waited; it reads the same now."""
         prefix = f"{self._pass.number}:"
         table: Mapping[str, ReadRecord] = self._pass.around.run.table(self._pass.path, "read")
@@ -112,7 +113,7 @@ class RunningContext:
         return run.version
 
     @property
-    def run_args(self) -> Any:
+    def run_args(self) -> AnyValue:
         """The run arguments of the turn in which the pass began."""
         record, codec = self._pass.record, self._pass.around.codec
         if record is None:
@@ -120,7 +121,7 @@ class RunningContext:
         return None if record.run_args is None else codec.open(record.run_args)
 
     @property
-    def resources(self) -> Mapping[str, Any]:
+    def resources(self) -> Mapping[str, AnyValue]:
         """The live objects of this call."""
         return self.inner.resources
 
@@ -129,7 +130,7 @@ class RunningContext:
         """State of the scope."""
         return self._state
 
-    def request_info(self, data: object, *, response_type: object) -> Awaitable[Any]:
+    def request_info(self, data: object, *, response_type: object) -> Awaitable[AnyValue]:
         """Ask the outside and wait for the answer."""
         return self.calls.question(data, response_type)
 
@@ -137,15 +138,15 @@ class RunningContext:
         """Wait so long."""
         return self.calls.timer(seconds)
 
-    def gather(self, *awaitables: Awaitable[Any]) -> Awaitable[tuple[Any, ...]]:
+    def gather(self, *awaitables: Awaitable[AnyValue]) -> Awaitable[tuple[AnyValue, ...]]:
         """Run branches side by side."""
         return self.calls.gather(awaitables)
 
-    def call(self, workflow: HasDefinition, message: object) -> Awaitable[Any]:
+    def call(self, workflow: HasDefinition, message: object) -> Awaitable[AnyValue]:
         """Run another workflow as a scope of its own."""
         return self.calls.workflow(workflow, message)
 
-    async def continue_as_new(self, message: object) -> Any:
+    async def continue_as_new(self, message: object) -> AnyValue:
         """End here and begin anew."""
         current = self._pass
         if not current.closed:

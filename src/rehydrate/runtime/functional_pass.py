@@ -9,7 +9,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextvars import copy_context
-from typing import Any, Final, cast
+from typing import cast
+
+import msgspec
 
 from rehydrate.engine.change import Change
 from rehydrate.engine.commands import StartInvocation, TellPass
@@ -20,7 +22,7 @@ from rehydrate.engine.requests import requests_in
 from rehydrate.engine.run import is_live
 from rehydrate.errors import ClosedContextError, NonDeterminismError
 from rehydrate.graph.function_body import FunctionBody
-from rehydrate.graph.step import CALLER
+from rehydrate.graph.step import CALLER, AnyValue
 from rehydrate.ids import slot
 from rehydrate.model.effects import Effect
 from rehydrate.model.passes import CallKind, CallRecord, PassRecord
@@ -31,13 +33,11 @@ from .branches import BRANCH, Branch
 from .context import Surroundings
 from .functional_context import RunningContext
 from .invocation import open_payload
+from .late_calls import LateCalls
 from .owner import hold
 from .pausing import pause_effects
 from .state_view import ChainWrites
 from .waiting import Waiting, in_branch
-
-#: So many calls are cancelled at once after a pass is over.
-_CALLS_AFTER: Final = 1000
 
 
 class Call:
@@ -92,11 +92,16 @@ class Pass:
         #: When timers are up that are waited for.
         self.timers: dict[str, float] = {}
         self.unsaved: set[asyncio.Future[None]] = set()
-        #: Failures of steps that were raised, with the names of their calls.
-        self.raised: list[tuple[BaseException, str]] = []
+        #: Failures of steps that were raised, with the names of their calls, and how many calls there were before.
+        self._raised: list[tuple[BaseException, str, int]] = []
+        self._entered = 0
+        #: What the function has raised while steps were still running.
+        self._error: BaseException | None = None
         self.closed = ""
         self.held = False
-        self._calls_after = 0
+        self._late = LateCalls()
+        #: Calls that the function has cancelled, until it is seen to go on.
+        self._given_up: dict[str, CallRecord] = {}
         self.waiting = Waiting(self.where, self._is_busy, self._pause)
         self._saves: dict[str, asyncio.Future[None]] = {}
         self._backs: dict[str, asyncio.Future[None]] = {}
@@ -177,8 +182,8 @@ class Pass:
             else:
                 self._outcome.set_result(self.context.ended_with(value))
         except BaseException as error:  # the function's, whatever it is
-            if not self._outcome.done():
-                self._outcome.set_exception(error)
+            self._error = error
+            self._leave_if_done()
 
     def finish(self, effects: tuple[Effect, ...] | None) -> None:
         """Leave the function: the pass ends with these effects."""
@@ -205,18 +210,25 @@ class Pass:
     def hold(self) -> None:
         """Start no step any more, and leave the function once those that run are remembered."""
         self.held = True
-        self._leave_if_held()
+        self._leave_if_done()
 
-    def _leave_if_held(self) -> None:
-        if self.held and not self.waiting.executing:
+    @property
+    def starts_no_step(self) -> bool:
+        """Whether no attempt of a step begins any more."""
+        return self.held or bool(self.closed) or self._error is not None
+
+    def _leave_if_done(self) -> None:
+        """Leave the function where it is held or has failed, and no step runs any more."""
+        if self.waiting.executing:
+            return
+        if self._error is not None:
+            self.fault(self._error)
+        elif self.held:
             self.finish(None)
 
-    async def gone(self) -> Any:
+    async def gone(self) -> AnyValue:
         """Be cancelled: for whoever still calls once the pass is over. Who goes on calling for ever is not answered."""
-        self._calls_after += 1
-        if self.closed and self._calls_after <= _CALLS_AFTER:
-            raise asyncio.CancelledError
-        await asyncio.get_running_loop().create_future()
+        await self._late.wait(cancelled=bool(self.closed))
 
     def refuse_if_closed(self, call: str) -> None:
         """Raise `ClosedContextError` where the pass is over."""
@@ -230,16 +242,19 @@ class Pass:
         at = branch.next_name()
         record = self.known.get(at)
         self.left.discard(at)
-        if record is not None and (record.kind, record.name, record.digest) != (kind, name, digest):
-            same = (record.kind, record.name) == (kind, name)
+        same = record is not None and (record.kind, record.name) == (kind, name)
+        # A migration that has changed a type takes digests away.
+        if record is not None and not (same and (record.digest == digest or not record.digest)):
             now = "called with other arguments" if same else shown(CallRecord(kind, name, digest))
             self.fault(NonDeterminismError(self.where, at, shown(record), now))
             return None
+        self._entered += 1
         self.waiting.moved()
         return Call(branch, at, record)
 
     def note(self, call: Call, record: CallRecord, *, waits: bool = True) -> asyncio.Future[None] | None:
         """Put a call, or what came back, into the record; return what is done once that is saved."""
+        self._note_given_up()
         self.known[call.name] = call.record = record
         item = CallNoted(self.path, self.body.id, self.number, call.name, record, waits)
         saved = asyncio.get_running_loop().create_future() if waits else None
@@ -254,12 +269,32 @@ class Pass:
 
     def start_called(self, call: Call, record: CallRecord, callee: str, number: int, message: Sealed) -> None:
         """Let a workflow begin that is called."""
+        self._note_given_up()
         self.known[call.name] = call.record = record
         item = CallNoted(
             self.path, self.body.id, self.number, call.name, record, waits=False, callee=callee, number=number,
             message=message,
         )  # fmt: skip
         self._tell(item, None)
+
+    def give_up(self, call: Call, record: CallRecord) -> None:
+        """Note that the function has cancelled a call that was under way.
+
+        Where it goes on, that is remembered, so that it goes the same way when it runs anew, and nothing is done twice.
+        """
+        if not self.closed:
+            known = self.known.get(call.name, record)
+            self._given_up[call.name] = msgspec.structs.replace(known, due=None, given_up=True)
+
+    def _note_given_up(self) -> None:
+        while self._given_up:
+            name, record = self._given_up.popitem()
+            self.known[name] = record
+            self._tell(CallNoted(self.path, self.body.id, self.number, name, record, waits=False), None)
+
+    async def not_coming(self) -> AnyValue:
+        """Wait for a call that the function gives up."""
+        await self.waiting.wait(asyncio.get_running_loop().create_future())
 
     def is_lost(self, call: Call, path: str) -> bool:
         """Tell whether a workflow that was called before is not there; one that has come back, unheard yet, is not."""
@@ -290,7 +325,7 @@ class Pass:
 
     def changed(self) -> None:
         """Look whether the pass is to be left, as something has changed that says so."""
-        self._leave_if_held()
+        self._leave_if_done()
         self.waiting.changed()
 
     def _is_busy(self, path: str) -> bool:
@@ -299,15 +334,25 @@ class Pass:
         return not is_live(change.draft, path) or busy(change, path)
 
     def _pause(self) -> None:
+        self._note_given_up()
         try:
             self.finish(pause_effects(self))
         except BaseException as error:  # a value that cannot be stored, a condition that raised
             self.fault(error)
 
     def to_repeat(self, error: BaseException) -> tuple[str, ...]:
-        """Return the calls whose failures led to an error: they are made again where the run goes on."""
+        """Return the calls whose failures led to an error, or after which nothing was called that may have come of
+        them: they are made again where the run goes on."""
         chain = list(_behind(error))
-        return tuple(name for raised, name in self.raised if any(raised is other for other in chain))
+        return tuple(
+            name
+            for raised, name, entered in self._raised
+            if entered == self._entered or any(raised is other for other in chain)
+        )
+
+    def note_failure(self, error: BaseException, call: Call) -> None:
+        """Note that the failure of a step is raised in the function."""
+        self._raised.append((error, call.name, self._entered))
 
 
 def shown(record: CallRecord) -> str:

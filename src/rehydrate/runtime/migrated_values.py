@@ -6,7 +6,7 @@ Every value is opened once. Nothing of it reaches a handler.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import cast
+from typing import Final, cast
 
 import msgspec
 
@@ -35,8 +35,11 @@ from rehydrate.model.records import (
 )
 from rehydrate.model.sealed import Items, Listed, Payload, Sealed
 
+from .requests import hint_named
 from .state_view import committed_parts
 
+#: A request to the parent is checked where it was asked, and a pass that goes on by its message.
+_CHECKED_ELSEWHERE: Final = frozenset({"request", "pass"})
 #: Gets a place and an error of the codec; raises.
 Refuse = Callable[[str, WorkflowCheckpointException], None]
 
@@ -112,13 +115,13 @@ class Fit:
             where = f"{path}/" if path else ""
             for line in (*self._step(path, here), *self._inbox(path, here), *self._joins(path, here)):
                 yield f"{where}{line}"
-            for line in (*self._requests(path, here), *self._effects(path, here)):
+            for line in (*self._requests(path, here), *self._effects(path, here), *self._passes(path, here)):
                 yield f"{where}{line}"
 
     def _step(self, path: str, here: Definition) -> Iterator[str]:
         step: StepRecord | None = self.run.get(*step_key(path))
         for delivery in step.deliveries if step is not None else ():
-            if delivery.kind == "request":  # as its open request, which is checked where it was asked
+            if delivery.kind in _CHECKED_ELSEWHERE:
                 continue
             payload = step.payloads[delivery.payload] if step is not None else Listed(())
             data = step.payloads[delivery.payload + 1] if step is not None and delivery.kind == "answer" else None
@@ -126,7 +129,7 @@ class Fit:
 
     def _inbox(self, path: str, here: Definition) -> Iterator[str]:
         for record in self.run.table(path, "inbox").values():
-            if record.kind == "request":
+            if record.kind in _CHECKED_ELSEWHERE:
                 continue
             yield from self._taken(here, record.executor, record.payload, record.data, record.handler)
 
@@ -153,6 +156,15 @@ class Fit:
             into = self.run.get(path, "map", str(record.map)).into
             if not here.executors[into].can_take([self._value(record.payload)]):
                 yield f"{into}: a {record.payload.type} waits at the end of its map and it takes no list of such"
+
+    def _passes(self, path: str, here: Definition) -> Iterator[str]:
+        """Check the message of each pass of a function that waits."""
+        for found in self.run.table(path, "pass").values():
+            payload: Payload | None = found.payload
+            if here.body is None:
+                yield f"{here.start}: a function waits, and the workflow is a graph now"
+            elif payload is not None and not here.executors[here.body].can_take(self._value(payload)):
+                yield f"{here.body}: it waits with a {_kind(payload)} and takes none"
 
     def _requests(self, path: str, here: Definition) -> Iterator[str]:
         """Check each open request, and note in it the type that it expects today."""
@@ -209,6 +221,9 @@ class Fit:
 
     def _expected(self, here: Definition, executor: str, asked: RequestRecord | Ask) -> str | None:
         """Return the type of answers that a request's handler takes today, `None` where it does not take them."""
+        if executor == here.body:
+            known = hint_named(here.executors[executor], self.codec, asked.response_type) is not None
+            return asked.response_type if known else None
         spec = self._handler(here, executor, asked.handler, self._value(asked.data))
         return None if spec is None else type_name(spec.response)
 
@@ -225,6 +240,8 @@ class Fit:
 
 
 def _unanswered(executor: str, what: str, asked: RequestRecord | Ask) -> str:
+    if not asked.handler.isidentifier():  # the call of a function
+        return f"{executor}: {what} ({asked.data.type}) waits for a {asked.response_type}, which is not declared now"
     waits = f"{what} ({asked.data.type}) waits for its response handler {asked.handler!r}"
     return f"{executor}: {waits}, which does not take it"
 

@@ -21,6 +21,8 @@ from rehydrate.codecs.rewriting import (
 from rehydrate.engine.migration.dropping import Dropping
 from rehydrate.engine.migration.levels import ALL, Level, graph_of, level_of, pattern_of, scopes_at, shown
 from rehydrate.engine.migration.moving import move_messages
+from rehydrate.engine.migration.passes import restart_passes, with_type_names
+from rehydrate.engine.migration.pieces import scope_key
 from rehydrate.engine.migration.renaming import rename_executor
 from rehydrate.engine.migration.state_keys import rename_handler, rename_state_key
 from rehydrate.engine.migration.values import Values
@@ -123,6 +125,16 @@ class View:
             self._change_state(path, key, record, change)
         return changed
 
+    def restart_passes(self, at: str = "") -> list[str]:
+        """Let passes of functions that have not ended begin again from their message; returns what they lost."""
+        dropping = Dropping(self._piece.run, self._piece.root, frozenset(), "")
+        for path in self._paths(at):
+            if self._piece.run.get(*scope_key(path)) is not None:
+                restart_passes(dropping, path)
+        self._piece.dropped += dropping.what
+        self._piece.freed |= dropping.freed
+        return list(dropping.what)
+
     def change_type(self, old: str, new: str, change: FieldChange | None = None, *, version: int | None = None) -> int:
         """Give stored objects of a type another name, other fields, another version; returns how many there were."""
         run = self._piece.run
@@ -130,7 +142,7 @@ class View:
         values = Values(changing.one, changing.items)
         delta: dict[Key, Record | None] = {}
         for key, record in run.records():
-            other = values.of(record)
+            other = with_type_names(values.of(record), old, new)
             if other is not record:
                 delta[key] = other
         run.apply(delta_of(delta))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
-from typing import Any, Protocol
+from typing import Protocol
 from weakref import WeakSet
 
 
@@ -28,7 +28,7 @@ class _Process:
         #: Several may try for one epoch of a run; the store lets one of them have it.
         self.actors: dict[tuple[str, int], WeakSet[Alive]] = {}
         #: Running tasks, and who drives a turn by them: an event loop alone would let the collector take them.
-        self.tasks: dict[asyncio.Task[Any], Alive | None] = {}
+        self.tasks: dict[asyncio.Task[object], Alive | None] = {}
         #: True once this process claims no turn any more.
         self.draining = False
 
@@ -75,13 +75,14 @@ def drivers(birth: str, epoch: int) -> list[Alive]:
     return [actor for actor in list(_PROCESS.actors.get((birth, epoch), ())) if actor.is_driving()]
 
 
-def hold(task: asyncio.Task[Any], actor: Alive | None = None) -> None:
+def hold(task: asyncio.Task[object], actor: Alive | None = None) -> None:
     """Keep a running task alive until it is done; `actor` drives a turn by it."""
     _PROCESS.tasks[task] = actor
-    task.add_done_callback(_let_go)
+    task.add_done_callback(let_go)
 
 
-def _let_go(task: asyncio.Task[Any]) -> None:
+def let_go(task: asyncio.Task[object]) -> None:
+    """Keep a task alive no more."""
     _PROCESS.tasks.pop(task, None)
 
 

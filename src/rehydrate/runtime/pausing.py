@@ -25,7 +25,7 @@ def pause_effects(current: Pass) -> tuple[Effect, ...]:
     names = sorted(current.questions, key=order_key)
     asks = [_ask(current, name, current.questions[name], number) for number, name in enumerate(names, asked)]
     due = min(current.timers.values(), default=None)
-    return (*asks, Pause(_reads(current), due))
+    return (*asks, Pause(_reads(current), due, tuple(sorted(current.waiting.called))))
 
 
 def _ask(current: Pass, name: str, question: Question, number: int) -> Ask:

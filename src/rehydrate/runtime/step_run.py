@@ -6,16 +6,16 @@ Nothing of it is seen before its result is saved; where a budget stands is in th
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 import msgspec
 
 from rehydrate.errors import EffectError, InvocationTimeoutError, NotStorableError, StepFailedError
-from rehydrate.graph.step import CALLER, Step
+from rehydrate.graph.step import CALLER, AnyStep, AnyValue, Running
 from rehydrate.ids import outer_id
 from rehydrate.model.events import AttemptFailed, LiveEvent, StepFinished, StepStarted
 from rehydrate.model.passes import CallRecord
@@ -51,12 +51,14 @@ def current_step() -> StepRun:
     return found
 
 
-async def run_step(current: Pass, step: Step[..., Any], sealed: Sealed, call: Call, record: CallRecord) -> Any:
+async def run_step(current: Pass, step: AnyStep, sealed: Sealed, call: Call, record: CallRecord) -> AnyValue:
     """Run a step until it has a result or has failed for good, and return a fresh copy of what it returned.
 
     Raises `StepFailedError`, and `NotStorableError` for a result that cannot be stored.
     """
     current.waiting.running += 1
+    task = asyncio.current_task()
+    current.waiting.tasks.add(task)
     try:
         for value in list(current.unsaved):  # its arguments may come from them
             await asyncio.shield(value)
@@ -66,7 +68,11 @@ async def run_step(current: Pass, step: Step[..., Any], sealed: Sealed, call: Ca
             if isinstance(outcome, Sealed):
                 return current.around.codec.open(outcome)
             record = outcome
+    except asyncio.CancelledError:
+        current.give_up(call, record)
+        raise
     finally:
+        current.waiting.tasks.discard(task)
         current.waiting.running -= 1
         current.changed()
 
@@ -82,15 +88,15 @@ async def _until_due(current: Pass, record: CallRecord) -> None:
             timer.cancel()
 
 
-async def _attempt(
-    current: Pass, step: Step[..., Any], sealed: Sealed, call: Call, record: CallRecord
-) -> Sealed | CallRecord:
+async def _attempt(current: Pass, step: AnyStep, sealed: Sealed, call: Call, record: CallRecord) -> Sealed | CallRecord:
     """Make an attempt and save what came of it; return the result, or the record of a failure that is tried again."""
     slots = current.slots
     if slots is not None:
         await slots.acquire()
-    if current.held:  # nothing is started any more; the pass is left, and with it the run
-        await asyncio.get_running_loop().create_future()
+    if current.starts_no_step:
+        if slots is not None:
+            slots.release()
+        await current.gone()
     current.waiting.executing += 1
     try:
         try:
@@ -110,7 +116,8 @@ async def _attempt(
         return result
     finally:
         current.waiting.executing -= 1
-        current.changed()  # a pass that is held is left, also where this one is tried again
+        if current.starts_no_step:
+            current.changed()
 
 
 def _emit(current: Pass, kind: Callable[..., LiveEvent], **facts: object) -> None:
@@ -127,9 +134,7 @@ async def _save(current: Pass, call: Call, record: CallRecord) -> None:
         await saved
 
 
-async def _after_failure(
-    current: Pass, step: Step[..., Any], call: Call, record: CallRecord, error: Exception
-) -> CallRecord:
+async def _after_failure(current: Pass, step: AnyStep, call: Call, record: CallRecord, error: Exception) -> CallRecord:
     """Record a failed attempt and return that, or raise where there is no further one."""
     failed = record.failed + 1
     again = seconds_to_next(step.policy, failed, error)
@@ -141,15 +146,15 @@ async def _after_failure(
         return record
     await _save(current, call, msgspec.structs.replace(record, failed=failed, due=None, failure=failure))
     raised = StepFailedError(current.where, step.name, failure.type, failure.text)
-    current.raised.append((raised, call.name))
+    current.note_failure(raised, call)
     raise raised from error
 
 
-async def _execute(current: Pass, step: Step[..., Any], sealed: Sealed, call: Call, record: CallRecord) -> object:
+async def _execute(current: Pass, step: AnyStep, sealed: Sealed, call: Call, record: CallRecord) -> object:
     """Call the function with fresh copies of its arguments, and wait as long as its policy says."""
     args, kwargs = cast("tuple[tuple[object, ...], dict[str, object]]", current.around.codec.open(sealed))
-    name = f"step {current.path}/{current.number}:{call.name}"
-    key = outer_id(current.around.birth, name)
+    # Its seed tells a pass from all others, also once a migration has given its scope another path.
+    key = outer_id(current.around.birth, f"step {current.seed}:{call.name}")
     timeout = step.policy.timeout if step.policy is not None else None
     _emit(current, StepStarted, step=step.name, attempt=record.failed + 1)
     caller = CALLER.set(None)
@@ -159,7 +164,7 @@ async def _execute(current: Pass, step: Step[..., Any], sealed: Sealed, call: Ca
             place = (current.around.birth, current.path, f"{current.number}:{call.name}", 0)
             await _thread_is_back(place)
             function = cast("Callable[..., object]", partial(step.function, *args, **kwargs))
-            work: Coroutine[Any, Any, object] = ThreadCall(place, None, function).result()
+            work: Running[object] = ThreadCall(place, None, function).result()
         else:
             work = _called(cast("Awaitable[object]", step.function(*args, **kwargs)))
         if timeout is None:

@@ -11,10 +11,10 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextvars import copy_context
 from types import CoroutineType
-from typing import Any, Final, TypeVar, cast
+from typing import Final, TypeVar, cast
 
 from rehydrate.errors import ClosedContextError, EffectError
-from rehydrate.graph.step import CALLER
+from rehydrate.graph.step import CALLER, AnyValue
 
 from .branches import BRANCH, Branch
 
@@ -32,8 +32,8 @@ class Waiting:
     of the pass waits for the outside."""
 
     __slots__ = (
-        "_branches", "_is_busy", "_outside", "_rested", "_settling", "_version", "_where", "called", "closed",
-        "executing", "main", "running",
+        "_branches", "_is_busy", "_outside", "_rested", "_settling", "_version", "_where", "called",
+        "closed", "executing", "main", "running", "tasks",
     )  # fmt: skip
 
     def __init__(self, where: str, is_busy: Callable[[str], bool], rested: Callable[[], None]) -> None:
@@ -48,6 +48,8 @@ class Waiting:
         self._outside = 0
         #: Where called scopes are that are waited for, by call.
         self.called: dict[str, str] = {}
+        #: Tasks that run steps or wait for calls; one that only waits for what another has called is no branch.
+        self.tasks: set[asyncio.Task[AnyValue] | None] = set()
         self._version = 0
         self._settling: asyncio.Handle | None = None
         self.closed = False
@@ -58,9 +60,11 @@ class Waiting:
         if self._settling is not None:
             self._settling.cancel()
             self._settling = None
-        for branch in self._branches:
-            if branch.task is not None and not branch.task.done():
-                branch.task.cancel()
+        self.tasks.update(branch.task for branch in self._branches)
+        tasks = [(task, task.cancelling()) for task in self.tasks if task is not None]
+        for task, before in tasks:
+            if task.cancelling() == before:  # else another one has handed it on, and it may clean up after that
+                task.cancel()
 
     def check(self) -> Branch:
         """Return the branch of the code that runs here, or of who made its task.
@@ -99,7 +103,7 @@ class Waiting:
         task = asyncio.get_running_loop().create_task(in_branch(branch, awaitable), context=context)
         task.add_done_callback(lambda _: self._end(branch))
         if isinstance(awaitable, CoroutineType):  # one that was cancelled before it began would be missed
-            task.add_done_callback(lambda _: cast("CoroutineType[Any, Any, Any]", awaitable).close())
+            task.add_done_callback(lambda _: cast("CoroutineType[AnyValue, AnyValue, AnyValue]", awaitable).close())
         return task
 
     def _end(self, branch: Branch) -> None:
@@ -118,14 +122,18 @@ class Waiting:
 
     async def wait(self, future: Awaitable[Value]) -> Value:
         """Wait for something that no code of the function can bring about."""
+        if self.closed:
+            raise asyncio.CancelledError
         task = asyncio.current_task()
         branch = BRANCH.get()  # whose code waits, whichever branch has made the call
         branch = self.main if branch is None else branch
         branch.count(task, 1)
+        self.tasks.add(task)
         self.changed()
         try:
             return await future
         finally:
+            self.tasks.discard(task)
             branch.count(task, -1)
             self.changed()
 

@@ -10,19 +10,10 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from rehydrate.errors import CheckpointCorruptError, CheckpointFormatError
-from rehydrate.model.checkpoint import FORMAT, Header
+from rehydrate.errors import CheckpointCorruptError
 
 _CHECK_BYTES: Final = 8
 _Row = TypeVar("_Row", bound=msgspec.Struct)
-
-
-class Written(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """A checkpoint's row: its header, and the numbers of the records that its commit wrote, `first` to `end - 1`."""
-
-    header: Header
-    first: int
-    end: int
 
 
 class TagRow(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -33,21 +24,7 @@ class TagRow(msgspec.Struct, frozen=True, gc=False, array_like=True):
     checkpoint_id: str
 
 
-class _Format(msgspec.Struct, array_like=True):
-    """What every header of every version begins with."""
-
-    format: int
-
-
-class _AnyWritten(msgspec.Struct, array_like=True):
-    """What a row of any version begins with."""
-
-    header: _Format
-
-
 _encode = msgspec.msgpack.Encoder().encode
-_decode_written = msgspec.msgpack.Decoder(Written).decode
-_decode_any = msgspec.msgpack.Decoder(_AnyWritten).decode
 
 
 def seal_row(row: msgspec.Struct) -> bytes:
@@ -66,18 +43,6 @@ def open_row(data: object, kind: type[_Row], what: str) -> _Row:
     body = _checked(data, what)
     try:
         return msgspec.msgpack.decode(body, type=kind)
-    except msgspec.MsgspecError as error:
-        raise CheckpointCorruptError(what, str(error)) from None
-
-
-def open_written(data: object, what: str) -> Written:
-    """Return a checkpoint's row. Raises `CheckpointFormatError` for a newer format, else `CheckpointCorruptError`."""
-    body = _checked(data, what)
-    try:
-        found = _decode_any(body).header.format
-        if found > FORMAT:
-            raise CheckpointFormatError(what, found, FORMAT)
-        return _decode_written(body)
     except msgspec.MsgspecError as error:
         raise CheckpointCorruptError(what, str(error)) from None
 

@@ -1,12 +1,10 @@
 """Records of the history whose bytes lie in a newer record: they are kept as places in it instead of as rows.
 
-Many small parts that become one would else stand in the file twice. It compares bytes and opens none of them; what the
-records mean is not known here. Every function runs inside a transaction of `sqlite_batch`.
+Which these are is `packing`'s to say. Every function runs inside a transaction of `sqlite_batch`.
 """
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, cast
 
@@ -15,25 +13,14 @@ import msgspec
 from rehydrate.errors import CheckpointCorruptError
 from rehydrate.model.checkpoint import Commit
 
+from .packing import SMALL, packed, replaced_keys, shared_bytes, unpacked
 from .rows import open_row, seal_row
 from .sqlite_database import Database
 
-#: A commit that removes fewer records is not looked at.
-_MANY: Final = 16
-#: Bytes of a record that others may lie in, and of those. So no record is both.
-LARGE: Final = 16 * 1024
-_SMALL: Final = 8 * 1024
-#: What differs at both ends of a record (envelope, lengths, count) is shorter than this.
-_HEAD: Final = 40
-_TAIL: Final = 8
-#: After so many records in a row that lie in none, no further ones are looked for: each is a search through all of it.
-_PATIENCE: Final = 16
 #: No row has a higher number.
 _NO_END: Final = 2**63
 #: Places of one list, which is far below what a list may have when it is read.
 _GROUP: Final = 4096
-#: Bytes of an unpacked list of places; more is damage.
-_CEILING: Final = 4 * 1024 * 1024
 
 _OLD: Final = """
 SELECT live.record, live.key, record.data FROM rehydrate_live AS live
@@ -97,18 +84,14 @@ class Packed(NamedTuple):
     place: _Place | None
 
 
-_encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(list[_Place]).decode
+_places_of = msgspec.msgpack.Decoder(list[_Place])
 
 
 def replaced_records(database: Database, no: int, commit: Commit) -> list[Old]:
     """Return the small records that a commit replaces by large ones or removes, if they may lie in what it writes."""
-    large = [put.key for put in commit.puts if len(put.data) >= LARGE]
-    if not large or len(commit.removes) < _MANY:
-        return []
     found: list[Old] = []
-    for key in (*large, *commit.removes):
-        row = database.execute(_OLD, (no, key, _SMALL)).fetchone()
+    for key in replaced_keys(commit):
+        row = database.execute(_OLD, (no, key, SMALL)).fetchone()
         if row is not None and isinstance(row[2], bytes):
             found.append(Old(*row))
     return sorted(found)
@@ -127,8 +110,8 @@ def pack_records(
         if not places:
             continue
         for group in (places[start : start + _GROUP] for start in range(0, len(places), _GROUP)):
-            packed = zlib.compress(_encode(_relative(group)))
-            database.execute(_PACK, (no, seal_row(_Pack(no, first, first + count - 1, packed))))
+            pack = _Pack(no, first, first + count - 1, packed(_relative(group)))
+            database.execute(_PACK, (no, seal_row(pack)))
         gone = {place.number for place in places}
         database.execute_many(_DROP, [(place.number,) for place in places])
         database.execute_many(_DROP, [(place.removal,) for place in places if place.removal])
@@ -143,11 +126,7 @@ def packed_records(database: Database, no: int) -> list[Packed]:
         pack = open_row(body, _Pack, what)
         if pack.run != no:
             raise CheckpointCorruptError(what, "it belongs to another run")
-        unpacking = zlib.decompressobj()
-        try:
-            places = _absolute(_decode(unpacking.decompress(pack.places, _CEILING)))
-        except (zlib.error, msgspec.MsgspecError) as error:
-            raise CheckpointCorruptError(what, str(error)) from None
+        places = _absolute(unpacked(pack.places, _places_of, what))
         rows = (pack.first, pack.last)
         # Records lie in one that was written after them, in the commit that removed them.
         known = range(1, pack.first)
@@ -218,19 +197,7 @@ def _absolute(places: Sequence[_Place]) -> list[_Place]:
 
 def _places(old: Sequence[Old], removals: Mapping[str, int], data: bytes) -> list[_Place]:
     found: list[_Place] = []
-    at = failed = 0
-    for number, key, small in old:
-        core = small[_HEAD:-_TAIL]
-        place = data.find(core, at) if len(core) >= _HEAD else -1
-        if place < 0:
-            failed += 1
-            if failed > _PATIENCE:
-                break
-            continue
-        failed = 0
-        start, end = _HEAD, len(small) - _TAIL
-        while start and place and small[start - 1] == data[place - 1]:
-            start, place = start - 1, place - 1
-        at = place + end - start
-        found.append(_Place(number, removals.get(key, 0), key, place, end - start, small[:start], small[end:]))
+    for index, start, end, offset in shared_bytes([record.data for record in old], data):
+        number, key, small = old[index]
+        found.append(_Place(number, removals.get(key, 0), key, offset, end - start, small[:start], small[end:]))
     return found

@@ -17,9 +17,10 @@ import msgspec
 from rehydrate.errors import CheckpointCorruptError
 from rehydrate.model.checkpoint import CheckpointRef, Head, Header, Latest, RequestRow, Stored, StoredEvent, TurnRow
 
+from .checkpoint_rows import Names, Written, id_cell, id_in_cell, open_written
 from .records_sum import RecordSum
 from .rows import TagRow, open_row
-from .sqlite_checkpoints import CHECKPOINT, Names, Written, id_cell, id_in_cell, open_checkpoint, open_written
+from .sqlite_checkpoints import CHECKPOINT, open_checkpoint
 from .sqlite_database import Database
 from .sqlite_versions import rows_at
 from .standing import Standing

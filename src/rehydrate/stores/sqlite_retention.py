@@ -12,9 +12,10 @@ import msgspec
 
 from rehydrate.errors import CheckpointCorruptError, CheckpointNotFoundError, RunNotFoundError
 
+from .checkpoint_rows import Written, seal_written
 from .retention import Version, droppable, needed
 from .rows import TagRow, open_row, seal_row
-from .sqlite_checkpoints import CHECKPOINT, Written, open_checkpoint, seal_written
+from .sqlite_checkpoints import CHECKPOINT, open_checkpoint
 from .sqlite_database import Database
 from .sqlite_packing import unpack_records
 from .sqlite_reading import RunRow, find_checkpoint, find_run, read_written

@@ -13,11 +13,13 @@ from typing import Final, TypeAlias
 from rehydrate.errors import CheckpointCorruptError, CommitConflictError, RehydrateError, RunBusyError
 from rehydrate.model.checkpoint import Commit, Header, StoredEvent, TurnRow
 
+from .checkpoint_rows import Written, id_cell, id_in_cell, seal_written
+from .packing import LARGE
 from .rows import seal_row
-from .sqlite_checkpoints import CHECKPOINT, Written, id_cell, id_in_cell, open_checkpoint, seal_written
+from .sqlite_checkpoints import CHECKPOINT, open_checkpoint
 from .sqlite_database import Database, Value
 from .sqlite_inbox import take_offers
-from .sqlite_packing import LARGE, Source, pack_records, replaced_records
+from .sqlite_packing import Source, pack_records, replaced_records
 from .sqlite_reading import RunRow, find_run, is_alive
 from .standing import Standing, check_commit, id_in_use, numbered_events, standing_after, standing_renewed
 

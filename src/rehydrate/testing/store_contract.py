@@ -15,6 +15,7 @@ from .contract_events import EVENT_CHECKS
 from .contract_history import HISTORY_CHECKS
 from .contract_inbox import INBOX_CHECKS
 from .contract_isolation import ISOLATION_CHECKS
+from .contract_merging import MERGING_CHECKS
 from .contract_names import NAME_CHECKS
 from .contract_processes import OWNER_CHECKS, PROCESS_CHECKS
 from .contract_races import RACE_CHECKS
@@ -40,7 +41,14 @@ __all__ = [
 
 #: What every store promises.
 CHECKS: tuple[Check, ...] = (
-    RUN_CHECKS + ISOLATION_CHECKS + NAME_CHECKS + EVENT_CHECKS + HISTORY_CHECKS + INBOX_CHECKS + RACE_CHECKS
+    RUN_CHECKS
+    + ISOLATION_CHECKS
+    + NAME_CHECKS
+    + EVENT_CHECKS
+    + HISTORY_CHECKS
+    + MERGING_CHECKS
+    + INBOX_CHECKS
+    + RACE_CHECKS
 )
 
 

@@ -18,7 +18,7 @@ from rehydrate.ids import join_slot, order_key, scope_of
 from rehydrate.model.effects import Ask, Effect, Output, Route, Send
 from rehydrate.model.records import DoneRecord, JoinRecord, Key, OutboxRecord, ReceiptRecord, Record, StepRecord
 
-from .levels import Level, Ways, level_of, where_routes_lead
+from .levels import Level, Ways, graph_of, level_of, where_routes_lead
 from .pieces import OF_INVOCATIONS, drop_inbox, scope_key, try_joins_again, with_deliveries
 
 
@@ -44,7 +44,8 @@ class Dropping:
                 self._routes_of(path, ways)
         return self.what
 
-    def _tell(self, path: str, text: str) -> None:
+    def tell(self, path: str, text: str) -> None:
+        """Name something that goes from a scope."""
         self.what.append(f"{path}: {text}".lstrip(": "))
         self.freed.add(path)
 
@@ -56,21 +57,33 @@ class Dropping:
         self._deliveries(path)
         for request in sorted(run.table(path, "request"), key=order_key):
             if run.get(path, "request", request).executor == name:
-                self._request(path, request)
+                self.request(path, request)
         for number, held in sorted(run.items(path, "join"), key=lambda item: int(item[0])):
             record: JoinRecord = held
             if name in {record.join, record.source}:
-                self._tell(path, f"a message from {record.source!r} that join {record.join!r} held")
+                self.tell(path, f"a message from {record.source!r} that join {record.join!r} held")
                 self._put(path, "join", number, None)
                 try_joins_again(run, path)
         for failed, failure in run.items(path, "failure"):
             if failure.executor == name:
                 self._put(path, "failure", failed, None)
-        drop_inbox(run, path, lambda record: record.executor == name, lambda text: self._tell(path, text))
+        drop_inbox(run, path, lambda record: record.executor == name, lambda text: self.tell(path, text))
         self._put(path, "instance", name, None)
+        graph = graph_of(self.root, level_of(path))
+        is_body = graph is not None and graph.kinds.get(name) == "body"
         for segment in sorted(run.table(path, "scope"), key=order_key):
-            if scope_of(segment)[0] == name:
-                self._scope(path, segment)
+            if is_body or scope_of(segment)[0] == name:
+                self.scope(path, segment)
+        if is_body:
+            self._passes(path)
+
+    def _passes(self, path: str) -> None:
+        """Take away what a function has begun, with all that it remembers; what it called is gone by now."""
+        for kind in ("pass", "call", "calls", "read"):
+            for name in sorted(self.run.table(path, kind), key=order_key):
+                if kind == "pass":
+                    self.tell(path, f"what {self.name}#{name} remembers")
+                self._put(path, kind, name, None)
 
     def _deliveries(self, path: str) -> None:
         parent, kind, segment = step_key(path)
@@ -81,25 +94,27 @@ class Dropping:
         for delivery in gone:
             name = invocation_name(delivery.executor, delivery.activation)
             finished = " (finished, not merged)" if self.run.get(path, "done", name) is not None else ""
-            self._tell(path, f"{delivery.kind} for {name}{finished}")
+            self.tell(path, f"{delivery.kind} for {name}{finished}")
             for inner in OF_INVOCATIONS:
                 self._put(path, inner, name, None)
         self._put(parent, kind, segment, with_deliveries(step, [d for d in step.deliveries if d not in gone]))
 
-    def _request(self, path: str, name: str) -> None:
+    def request(self, path: str, name: str) -> None:
+        """Withdraw an open request."""
         turn = self.run.get("", "turn", "")
-        self._tell(path, f"request {name}")
+        self.tell(path, f"request {name}")
         self._put("", "receipt", known_name(self.run, path, name), ReceiptRecord("cancelled", turn.number))
         self._put(path, "request", name, None)
         self._put(path, "alias", name, None)
 
-    def _scope(self, path: str, segment: str) -> None:
+    def scope(self, path: str, segment: str) -> None:
+        """Take a running sub-workflow away, with all below it."""
         child = join_slot(path, segment)
         for inside in list(scopes(self.run, child)):
             for request in sorted(self.run.table(inside, "request"), key=order_key):
-                self._request(inside, request)
+                self.request(inside, request)
             self.freed.discard(inside)
-        self._tell(path, f"running sub-workflow {segment}")
+        self.tell(path, f"running sub-workflow {segment}")
         delta: dict[Key, Record | None] = {(path, kind, segment): None for kind in ("scope", "step", "rest")}
         for key, _ in self.run.records():
             if key[0] == child or key[0].startswith(child + "/"):
@@ -131,7 +146,7 @@ class Dropping:
     def _left(self, path: str, routes: tuple[Route, ...]) -> tuple[Route, ...]:
         left = tuple(route for route in routes if route.target != self.name)
         if len(left) < len(routes):
-            self._tell(path, f"a message on its way to {self.name}")
+            self.tell(path, f"a message on its way to {self.name}")
         return left
 
     def _put(self, path: str, kind: str, name: str, record: Record | None) -> None:

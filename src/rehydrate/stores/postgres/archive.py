@@ -16,34 +16,35 @@ from rehydrate.stores.rows import open_row, seal_row
 from rehydrate.stores.standing import standing_after
 
 from .failures import is_of_rows
+from .headers import Named, header_columns, open_header
 from .inbox import all_offers, inserted
-from .names import data_of, key_name, text_of, turn_name
-from .reading import open_header
+from .layout import Place, folded, laid_out, live_row
+from .names import data_of, id_cell, turn_name
+from .records import bytes_at, entries_of
 from .retention import tagged, tags_of
 from .runs import check_of, find_run
 from .session import Asked, Session
-from .waves import checkpoint_body, columns, record_rows, request_rows
+from .waves import checkpoint_body, columns, request_rows
 from .writing import refused
 
-_HEADERS: Final = "SELECT seq, body FROM rehydrate.checkpoint WHERE run = %s ORDER BY seq"
-_RECORDS: Final = "SELECT seq, key, data FROM rehydrate.record WHERE run = %s ORDER BY seq, n"
+_HEADERS: Final = f"""
+SELECT {header_columns("c")} FROM rehydrate.checkpoint AS c WHERE c.run = %s AND c.body IS NOT NULL ORDER BY c.seq
+"""
+_RECORDS: Final = "SELECT seq, entries FROM rehydrate.checkpoint WHERE run = %s ORDER BY seq"
 _EVENTS: Final = "SELECT number, body FROM rehydrate.event WHERE run = %s ORDER BY number"
 _REQUESTS: Final = "SELECT body FROM rehydrate.request WHERE run = %s ORDER BY request_id"
 _TURNS: Final = "SELECT body FROM rehydrate.turn WHERE run = %s"
 _NEW_RUN: Final = """
-INSERT INTO rehydrate.run (run_id, workflow, status, checkpoint_id, seq, epoch, owner, lease_end, seal)
-VALUES (%s, %s, %s, %s, %s, %s, NULL, 0, %s) ON CONFLICT (run_id) DO NOTHING RETURNING no
+INSERT INTO rehydrate.run (run_id, workflow, status, checkpoint_id, seq, epoch, owner, lease_end, live_to, seal)
+VALUES (%s, %s, %s, %s, %s, %s, NULL, 0, %s, %s) ON CONFLICT (run_id) DO NOTHING RETURNING no
 """
 _NEW_CHECKPOINTS: Final = """
-INSERT INTO rehydrate.checkpoint (run, seq, checkpoint_id, body)
-SELECT %s, * FROM unnest(%b::bigint[], %b::bytea[], %b::bytea[])
-"""
-_NEW_RECORDS: Final = """
-INSERT INTO rehydrate.record (run, seq, n, key, data)
-SELECT %s, * FROM unnest(%b::bigint[], %b::integer[], %b::bytea[], %b::bytea[])
+INSERT INTO rehydrate.checkpoint (run, seq, checkpoint_id, body, entries, data)
+SELECT %s, unnest(%b::bigint[]), unnest(%b::bytea[]), unnest(%b::bytea[]), unnest(%b::bytea[]), unnest(%b::bytea[])
 """
 _NEW_LIVE: Final = """
-INSERT INTO rehydrate.live (run, name, seq, n) SELECT %s, * FROM unnest(%b::bytea[], %b::bigint[], %b::integer[])
+INSERT INTO rehydrate.live (run, seq, start, size, crc, key, data)
+SELECT %s, * FROM unnest(%b::bigint[], %b::integer[], %b::integer[], %b::integer[], %b::bytea[], %b::bytea[])
 """
 _NEW_REQUESTS: Final = """
 INSERT INTO rehydrate.request (run, workflow, request_id, is_open, body)
@@ -69,17 +70,22 @@ def read_archive(session: Session, run_id: str) -> Archive | None:
         statements: list[Asked] = [
             (statement, (run.no,)) for statement in (_HEADERS, _RECORDS, _EVENTS, _REQUESTS, _TURNS)
         ]
-        bodies, records, events, requests, turns = session.ask_all(statements)
+        bodies, rows, events, requests, turns = session.ask_all(statements)
         tags, offers = tags_of(session, run.no, run_id), all_offers(session, run.no, run_id)
-    headers = {seq: open_header(session, run_id, seq, body) for seq, body in bodies}
+        commits = entries_of(rows, what)
+        places = [place for did in commits for place in folded([did]).values() if place is not None]
+        data = iter(bytes_at(session, run.no, places, what))
+    named = Named(run_id, run.standing.workflow)
+    headers = {row[0]: open_header(session, named, row[0], tuple(row)) for row in bodies}
     changed: dict[int, dict[str, bytes | None]] = {seq: {} for seq in headers}
     numbers = sorted(headers)
-    for seq, key, data in records:
+    for seq, entries in commits:
         # What a forgotten checkpoint wrote counts as the next one's.
         index = bisect_left(numbers, seq)
         if index == len(numbers):
             raise CheckpointCorruptError(what, "it has records of a checkpoint that is not there")
-        changed[numbers[index]][text_of(key, what)] = None if data is None else data_of(data, what)
+        for entry in entries:
+            changed[numbers[index]][entry.key] = None if entry.removed else next(data)[1]
     known = [open_row(row[0], TurnRow, what) for row in turns]
     archive = Archive(
         commits=tuple(archived(headers[seq], changed[seq]) for seq in numbers),
@@ -107,9 +113,10 @@ def write_archive(session: Session, archive: Archive, *, again: bool) -> None:
                 found = f"head {known.standing.checkpoint_id}" if known else "one that was deleted just now"
                 raise CommitConflictError(header.run_id, "no such run", found)
             no = made[0][0]
+            live: dict[str, Place | None] = {}
             for chunk in _chunks(commits):
-                session.ask_all(_history(no, chunk))
-            session.ask_all(_beside(no, archive, commits))
+                session.ask(*_history(no, chunk, live))
+            session.ask_all(_beside(no, archive, commits[-1], live))
     except psycopg.Error as error:
         if not is_of_rows(error):
             raise
@@ -120,7 +127,7 @@ def write_archive(session: Session, archive: Archive, *, again: bool) -> None:
 def _new_run(last: Commit) -> Asked:
     header, standing = last.header, msgspec.structs.replace(standing_after(last, 0.0), epoch=1)
     names = (header.run_id.encode(), header.workflow.encode(), header.status.value, header.checkpoint_id.encode())
-    return _NEW_RUN, (*names, header.seq, standing.epoch, check_of(standing))
+    return _NEW_RUN, (*names, header.seq, standing.epoch, header.seq, check_of(standing))
 
 
 def _chunks(commits: list[Commit]) -> Iterator[list[Commit]]:
@@ -136,24 +143,22 @@ def _chunks(commits: list[Commit]) -> Iterator[list[Commit]]:
         yield chunk
 
 
-def _history(no: int, commits: list[Commit]) -> list[Asked]:
-    headers = [(c.header.seq, c.header.checkpoint_id.encode(), checkpoint_body(c)) for c in commits]
-    rows = [(c.header.seq, *row) for c in commits for row in record_rows(c)]
-    return [(_NEW_CHECKPOINTS, (no, *columns(3, headers))), (_NEW_RECORDS, (no, *columns(4, rows)))]
-
-
-def _beside(no: int, archive: Archive, commits: list[Commit]) -> list[Asked]:
-    live: dict[str, tuple[object, ...]] = {}
+def _history(no: int, commits: list[Commit], live: dict[str, Place | None]) -> Asked:
+    """Return the statement that writes commits, and note what is live after them."""
+    rows: list[tuple[object, ...]] = []
     for commit in commits:
-        for key in commit.removes:
-            live.pop(key, None)
-        places = {key: n for n, key, data in record_rows(commit) if data is not None}
-        live.update({key.decode(): (key_name(key.decode()), commit.header.seq, n) for key, n in places.items()})
-    header = commits[-1].header
+        header, layout = commit.header, laid_out(commit)
+        rows.append((header.seq, id_cell(header.checkpoint_id), checkpoint_body(commit), layout.sealed, layout.data))
+        live.update(folded([(header.seq, layout.entries)]))
+    return _NEW_CHECKPOINTS, (no, *columns(5, rows))
+
+
+def _beside(no: int, archive: Archive, last: Commit, live: dict[str, Place | None]) -> list[Asked]:
+    header = last.header
     turns = [(turn_name(t.workflow, t.key), t.number, seal_row(t)) for t in archive.turns]
     return [
-        (_NEW_LIVE, (no, *columns(3, live.values()))),
-        (_NEW_REQUESTS, (no, header.workflow.encode(), *columns(3, request_rows(commits[-1])))),
+        (_NEW_LIVE, (no, *columns(6, [live_row(place) for place in live.values() if place is not None]))),
+        (_NEW_REQUESTS, (no, header.workflow.encode(), *columns(3, request_rows(last)))),
         (_NEW_TURNS, (no, *columns(3, turns))),
         (_NEW_EVENTS, (no, *columns(2, [(e.number, e.data) for e in archive.events]))),
         *(tagged(no, header.run_id, name, checkpoint_id) for name, checkpoint_id in archive.tags.items()),

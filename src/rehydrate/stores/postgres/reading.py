@@ -1,11 +1,11 @@
 """What the PostgreSQL store reads: heads, checkpoints with their records, requests, turns, pages of headers.
 
-What does not fit together is `CheckpointCorruptError`, never a shorter answer. Loading a head reads its records through
-an index each, whatever the planner thinks of the tables: its cost must not grow with the history.
+What does not fit together is `CheckpointCorruptError`, never a shorter answer. Records are read by `records`.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Sequence
 from typing import Final, TypeVar
 
@@ -13,67 +13,49 @@ import msgspec
 from psycopg.rows import TupleRow
 
 from rehydrate.errors import CheckpointCorruptError
-from rehydrate.model.checkpoint import At, CheckpointRef, Head, Header, RequestRow, Stored, StoredEvent, TurnRow
+from rehydrate.model.checkpoint import At, CheckpointRef, Head, Header, Latest, RequestRow, Stored, StoredEvent, TurnRow
 from rehydrate.stores.records_sum import RecordSum
-from rehydrate.stores.rows import TagRow, open_row, open_written
+from rehydrate.stores.rows import TagRow, open_row
 
-from .names import data_of, key_name, text_of, turn_name
+from .headers import HEADER_WIDTH, Named, header_columns, open_header
+from .names import data_of, id_cell, text_of, turn_name
+from .records import bytes_at, head_of, head_places, live_records, records_at
 from .runs import COLUMNS, WIDTH, RunRow, run_of
 from .session import Session
 
 _Row = TypeVar("_Row", bound=msgspec.Struct)
 _HEAD: Final = f"""
-SELECT {COLUMNS}, head.body FROM rehydrate.run AS run
+SELECT {COLUMNS}, {header_columns("head")} FROM rehydrate.run AS run
 LEFT JOIN rehydrate.checkpoint AS head ON head.run = run.no AND head.seq = run.seq
 WHERE run.run_id = %s
 """
 _PLACE: Final = f"""
-SELECT {COLUMNS}, head.body, at.seq, at.body FROM rehydrate.checkpoint AS at
+SELECT {COLUMNS}, {header_columns("head")}, {header_columns("at")} FROM rehydrate.checkpoint AS at
 LEFT JOIN rehydrate.run AS run ON run.no = at.run
 LEFT JOIN rehydrate.checkpoint AS head ON head.run = run.no AND head.seq = run.seq
 WHERE at.checkpoint_id = %s
 """
 _AT_NUMBER: Final = f"""
-SELECT {COLUMNS}, head.body, at.seq, at.body FROM rehydrate.run AS run
-JOIN rehydrate.checkpoint AS at ON at.run = run.no AND at.seq = %s
+SELECT {COLUMNS}, {header_columns("head")}, {header_columns("at")} FROM rehydrate.run AS run
+JOIN rehydrate.checkpoint AS at ON at.run = run.no AND at.seq = %s AND at.body IS NOT NULL
 LEFT JOIN rehydrate.checkpoint AS head ON head.run = run.no AND head.seq = run.seq
 WHERE run.run_id = %s
 """
 _TAGGED: Final = """
 SELECT t.body FROM rehydrate.tag AS t JOIN rehydrate.run AS run ON run.no = t.run WHERE run.run_id = %s AND t.name = %s
 """
-_DATA: Final = """
-CROSS JOIN LATERAL (
-    SELECT record.key, record.data FROM rehydrate.record AS record
-    WHERE record.run = %s AND record.seq = wanted.seq AND record.n = wanted.n LIMIT 1
-) AS found
-"""
-_LIVE: Final = f"""
-SELECT found.key, found.data FROM (SELECT seq, n FROM rehydrate.live WHERE run = %s) AS wanted {_DATA}
-"""
-_AT: Final = f"""
-SELECT found.key, found.data FROM (
-    SELECT DISTINCT ON (key) seq, n, data IS NULL AS gone FROM rehydrate.record
-    WHERE run = %s AND seq <= %s ORDER BY key, seq DESC
-) AS wanted {_DATA} WHERE NOT wanted.gone
-"""
-_SOME: Final = """
-SELECT live.name, record.key, record.data FROM rehydrate.run AS run
-JOIN rehydrate.live AS live ON live.run = run.no AND live.name = ANY(%b::bytea[])
-LEFT JOIN rehydrate.record AS record ON record.run = run.no AND record.seq = live.seq AND record.n = live.n
-WHERE run.run_id = %s
-"""
-_HISTORY: Final = """
-SELECT c.seq, c.body FROM rehydrate.checkpoint AS c
-WHERE c.run = (SELECT no FROM rehydrate.run WHERE run_id = %s) AND c.seq < %s ORDER BY c.seq DESC LIMIT %s
+_HISTORY: Final = f"""
+SELECT run.run_id, run.workflow, {header_columns("c")} FROM rehydrate.run AS run
+JOIN rehydrate.checkpoint AS c ON c.run = run.no AND c.seq < %s AND c.body IS NOT NULL
+WHERE run.run_id = %s ORDER BY c.seq DESC LIMIT %s
 """
 _EVENTS: Final = """
 SELECT e.number, e.body FROM rehydrate.event AS e
 WHERE e.run = (SELECT no FROM rehydrate.run WHERE run_id = %s) AND e.number > %s ORDER BY e.number LIMIT %s
 """
-_RUNS: Final = """
-SELECT run.run_id, run.seq, head.body FROM (
-    SELECT no, run_id, seq FROM rehydrate.run AS run WHERE {where} ORDER BY run_id LIMIT %s
+_RUNS: Final = f"""
+SELECT run.run_id, run.workflow, run.seq, {header_columns("head")} FROM (
+    SELECT no, run_id, workflow, seq FROM rehydrate.run AS run WHERE {{where}} ORDER BY run_id LIMIT %s
 ) AS run
 LEFT JOIN rehydrate.checkpoint AS head ON head.run = run.no AND head.seq = run.seq ORDER BY run.run_id
 """
@@ -89,37 +71,34 @@ _NO_END: Final = 2**63 - 1
 def read_head(session: Session, run_id: str, now: float | None) -> Head | None:
     """Return the run's head, or `None`."""
     rows = session.ask(_HEAD, (now, run_id.encode()))
-    return _head(session, run_of(session, rows[0], run_id), rows[0][WIDTH]) if rows else None
+    return _head(session, run_of(session, rows[0], run_id), rows[0]) if rows else None
 
 
 def read_checkpoint(session: Session, ref: CheckpointRef, now: float | None) -> Stored | None:
     """Return a checkpoint with its records, checked against its header's sum, or `None`."""
+    if not isinstance(ref, At):
+        # Of a head all that is small comes in one round trip. Where a checkpoint was forgotten before the rest was
+        # read, that is not what the header says, and it is looked for again.
+        with contextlib.suppress(CheckpointCorruptError):
+            found = _head_at_once(session, ref, now)
+            if found is not None:
+                return found
     with session.reading():
-        found = _place(session, ref, now)
-        if found is None:
+        place = _place(session, ref, now)
+        if place is None:
             return None
-        run, head, header = found
-        if header.seq == head.header.seq:
-            rows = session.ask_last(_LIVE, (run.no, run.no))
-        else:
-            rows = session.ask_last(_AT, (run.no, header.seq, run.no))
-    records, digests = _records(session, header, rows)
-    return Stored(header=header, records=records, digests=digests, head=head)
+        run, head, header = place
+        seq = None if header.seq == head.header.seq else header.seq
+        records = records_at(session, run.no, seq, _what(session, header))
+    return _checked(head, header, records)
 
 
 def read_records(session: Session, run_id: str, keys: Sequence[str]) -> dict[str, bytes]:
     """Return those of the head's records that exist."""
-    wanted = {key_name(key): key for key in keys}
-    if not wanted:
+    if not keys:
         return {}
-    records: dict[str, bytes] = {}
-    for name, key, data in session.ask(_SOME, (list(wanted), run_id.encode())):
-        asked = wanted[name]
-        what = f"record {asked!r} of run {run_id!r} in store {session.store}"
-        if key != asked.encode():
-            raise CheckpointCorruptError(what, "the record in its place is gone or belongs to another key")
-        records[asked] = data_of(data, what)
-    return records
+    with session.reading():
+        return live_records(session, run_id, keys)
 
 
 def read_request(session: Session, request_id: str) -> RequestRow | None:
@@ -165,8 +144,12 @@ def read_requests(
 def read_history(session: Session, run_id: str, before: int | None, limit: int) -> list[Header]:
     """Return headers of a run, newest first, below `before`."""
     end = _NO_END if before is None else max(min(before, _NO_END), -_NO_END)
-    rows = session.ask(_HISTORY, (run_id.encode(), end, min(limit, _NO_END)))
-    return [open_header(session, run_id, seq, body) for seq, body in rows]
+    rows = session.ask(_HISTORY, (end, run_id.encode(), min(limit, _NO_END)))
+    what = f"run {run_id!r} in store {session.store}"
+    return [
+        open_header(session, Named(text_of(name, what), text_of(workflow, what)), row[0], tuple(row))
+        for name, workflow, *row in rows
+    ]
 
 
 def read_events(session: Session, run_id: str, after: int, limit: int) -> list[StoredEvent]:
@@ -188,8 +171,9 @@ def read_runs(
     given = {condition: value for condition, value in wanted.items() if value is not None}
     statement = _RUNS.format(where=" AND ".join(given) or "true")
     headers: list[Header] = []
-    for run_id, seq, body in session.ask(statement, (*given.values(), min(limit, _NO_END))):
-        headers.append(open_header(session, text_of(run_id, f"a run in store {session.store}"), seq, body))
+    what = f"a run in store {session.store}"
+    for run_id, named, seq, *row in session.ask(statement, (*given.values(), min(limit, _NO_END))):
+        headers.append(open_header(session, Named(text_of(run_id, what), text_of(named, what)), seq, tuple(row)))
     return headers
 
 
@@ -223,12 +207,7 @@ def _of_number(session: Session, run_id: str, number: int, now: float | None) ->
     rows = session.ask(_AT_NUMBER, (now, number, run_id.encode()))
     if not rows:
         return None
-    run = run_of(session, rows[0], run_id)
-    return (
-        run,
-        _head(session, run, rows[0][WIDTH]),
-        open_header(session, run.standing.run_id, number, rows[0][WIDTH + 2]),
-    )
+    return _at(session, run_of(session, rows[0], run_id), rows[0], number)
 
 
 def _of_run(session: Session, run_id: str, now: float | None) -> tuple[RunRow, Head, Header] | None:
@@ -236,51 +215,60 @@ def _of_run(session: Session, run_id: str, now: float | None) -> tuple[RunRow, H
     if not rows:
         return None
     run = run_of(session, rows[0], run_id)
-    head = _head(session, run, rows[0][WIDTH])
+    head = _head(session, run, rows[0])
     return run, head, head.header
 
 
 def _of_id(session: Session, checkpoint_id: str, now: float | None) -> tuple[RunRow, Head, Header] | None:
-    rows = session.ask(_PLACE, (now, checkpoint_id.encode()))
+    rows = session.ask(_PLACE, (now, id_cell(checkpoint_id)))
     if not rows:
         return None
     row, what = rows[0], f"checkpoint {checkpoint_id!r} in store {session.store}"
     if row[0] is None:
         raise CheckpointCorruptError(what, "its run is not there")
-    run = run_of(session, row)
-    head = _head(session, run, row[WIDTH])
-    header = open_header(session, run.standing.run_id, row[WIDTH + 1], row[WIDTH + 2])
-    if header.checkpoint_id != checkpoint_id:
+    found = _at(session, run_of(session, row), row, row[WIDTH + HEADER_WIDTH])
+    if found[2].checkpoint_id != checkpoint_id:
         raise CheckpointCorruptError(what, "its header is another one's")
-    return run, head, header
+    return found
 
 
-def _head(session: Session, run: RunRow, body: object) -> Head:
+def _at(session: Session, run: RunRow, row: TupleRow, seq: int) -> tuple[RunRow, Head, Header]:
+    named = Named(run.standing.run_id, run.standing.workflow)
+    return run, _head(session, run, row), open_header(session, named, seq, tuple(row[WIDTH + HEADER_WIDTH :]))
+
+
+def _head(session: Session, run: RunRow, row: TupleRow) -> Head:
     standing = run.standing
-    header = open_header(session, run.standing.run_id, standing.seq, body)
+    named = Named(standing.run_id, standing.workflow)
+    header = open_header(session, named, standing.seq, tuple(row[WIDTH : WIDTH + HEADER_WIDTH]))
     if header.checkpoint_id != standing.checkpoint_id:
         raise CheckpointCorruptError(f"run {standing.run_id!r} in store {session.store}", "its head is another's")
     return Head(header, standing.owner, standing.epoch, run.alive)
 
 
-def open_header(session: Session, run_id: str, seq: int, body: object) -> Header:
-    """Return the header in a checkpoint's row. Raises `CheckpointCorruptError` where it is another one's."""
-    what = f"checkpoint number {seq} of run {run_id!r} in store {session.store}"
-    if body is None:
-        raise CheckpointCorruptError(what, "it is not there")
-    header = open_written(body, what).header
-    if header.run_id != run_id or header.seq != seq:
-        raise CheckpointCorruptError(what, "its header is another one's")
-    return header
+def _head_at_once(session: Session, ref: str | Latest, now: float | None) -> Stored | None:
+    """Return a run's head with its records; `None` where the checkpoint is another one, or there is none."""
+    name = id_cell(ref) if isinstance(ref, str) else ref.run_id.encode()
+    rows, live, window = session.look((_PLACE if isinstance(ref, str) else _HEAD, (now, name)), *head_of(ref))
+    if not rows or rows[0][0] is None:
+        return None
+    run = run_of(session, rows[0], None if isinstance(ref, str) else ref.run_id)
+    head = _head(session, run, rows[0])
+    if isinstance(ref, str) and ref != head.header.checkpoint_id:
+        return None
+    what = _what(session, head.header)
+    return _checked(head, head.header, bytes_at(session, run.no, head_places(live, window, what), what))
 
 
-def _records(session: Session, header: Header, rows: Iterable[TupleRow]) -> tuple[dict[str, bytes], dict[str, int]]:
-    """Collect rows and check them against the header; return the records and their digests."""
-    what = f"checkpoint {header.checkpoint_id!r} of run {header.run_id!r} in store {session.store}"
+def _checked(head: Head, header: Header, found: Iterable[tuple[str, bytes]]) -> Stored:
+    """Return a checkpoint whose records were checked against its header."""
     records: dict[str, bytes] = {}
     with RecordSum() as record_sum:
-        for name, value in rows:
-            key, data = text_of(name, what), data_of(value, what)
+        for key, data in found:
             records[key] = data
             record_sum.add(key, data)
-        return records, record_sum.checked(header)
+        return Stored(header=header, records=records, digests=record_sum.checked(header), head=head)
+
+
+def _what(session: Session, header: Header) -> str:
+    return f"run {header.run_id!r} in store {session.store}"

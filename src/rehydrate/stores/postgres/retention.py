@@ -7,19 +7,19 @@ commit comes in between.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
 from typing import Final
 
 import msgspec
 
 from rehydrate.errors import CheckpointCorruptError, CheckpointNotFoundError, RunBusyError, RunNotFoundError
-from rehydrate.stores.retention import Version, droppable, needed
-from rehydrate.stores.rows import TagRow, Written, open_row, open_written, seal_row
+from rehydrate.stores.retention import droppable
+from rehydrate.stores.rows import TagRow, open_row, seal_row
 
-from .names import text_of
-from .runs import find_run
+from .forgetting import unneeded, written_live
+from .headers import Named, header_columns, open_header, seal_header
+from .names import id_cell, id_in_cell
+from .runs import RunRow, find_run
 from .session import Asked, Session
-from .waves import columns
 
 _TAGS: Final = "SELECT name, body FROM rehydrate.tag WHERE run = %s ORDER BY name"
 _TAG: Final = """
@@ -28,19 +28,14 @@ ON CONFLICT (run, name) DO UPDATE SET body = excluded.body
 """
 _UNTAG: Final = "DELETE FROM rehydrate.tag WHERE run = %s AND name = %s"
 _IS_THERE: Final = "SELECT 1 FROM rehydrate.checkpoint WHERE run = %s AND checkpoint_id = %s"
-_NUMBERS: Final = "SELECT seq, checkpoint_id FROM rehydrate.checkpoint WHERE run = %s ORDER BY seq"
-_VERSIONS: Final = """
-SELECT key, seq, n, data IS NULL FROM rehydrate.record WHERE run = %s ORDER BY key, seq
+_NUMBERS: Final = """
+SELECT seq, checkpoint_id FROM rehydrate.checkpoint WHERE run = %s AND body IS NOT NULL ORDER BY seq
 """
-_DROP: Final = """
-DELETE FROM rehydrate.record AS record USING unnest(%b::bigint[], %b::integer[]) AS old (seq, n)
-WHERE record.run = %s AND record.seq = old.seq AND record.n = old.n
+_HEADERS: Final = f"""
+SELECT {header_columns("c")} FROM rehydrate.checkpoint AS c WHERE c.run = %s AND c.seq = ANY(%b::bigint[])
 """
-_DROP_CHECKPOINTS: Final = "DELETE FROM rehydrate.checkpoint WHERE run = %s AND seq = ANY(%b::bigint[])"
-_BODIES: Final = "SELECT seq, body FROM rehydrate.checkpoint WHERE run = %s AND seq = ANY(%b::bigint[])"
 _REWRITE: Final = "UPDATE rehydrate.checkpoint SET body = %s WHERE run = %s AND seq = %s"
 _DELETE: Final = (
-    "DELETE FROM rehydrate.record WHERE run = %s",
     "DELETE FROM rehydrate.live WHERE run = %s",
     "DELETE FROM rehydrate.request WHERE run = %s",
     "DELETE FROM rehydrate.turn WHERE run = %s",
@@ -61,7 +56,7 @@ def write_tag(session: Session, run_id: str, name: str, checkpoint_id: str | Non
         if checkpoint_id is None:
             session.ask_last(_UNTAG, (run.no, name.encode()))
             return
-        if not session.ask(_IS_THERE, (run.no, checkpoint_id.encode())):
+        if not session.ask(_IS_THERE, (run.no, id_cell(checkpoint_id))):
             raise CheckpointNotFoundError(checkpoint_id)
         session.ask_last(*tagged(run.no, run_id, name, checkpoint_id))
 
@@ -99,7 +94,8 @@ def forget_checkpoints(session: Session, run_id: str, asked: Sequence[int], befo
         run = find_run(session, run_id, None, lock=True)
         if run is None:
             return []
-        known = {seq: text_of(name, f"run {run_id!r}") for seq, name in session.ask(_NUMBERS, (run.no,))}
+        what = f"run {run_id!r} in store {session.store}"
+        known = {seq: id_in_cell(cell, what) for seq, cell in session.ask(_NUMBERS, (run.no,))}
         if before and not any(seq in known for seq in before):
             return before
         named = _numbers_of(session, known, tags_of(session, run.no, run_id))
@@ -107,15 +103,9 @@ def forget_checkpoints(session: Session, run_id: str, asked: Sequence[int], befo
         before[:] = dropped
         if not dropped:
             return []
-        gone = set(dropped)
-        staying = [seq for seq in known if seq not in gone]
-        session.ask_all(
-            [
-                *_lineage(session, run.no, run_id, list(known), gone),
-                (_DROP, (*columns(2, _unneeded(session, run.no, staying)), run.no)),
-                (_DROP_CHECKPOINTS, (run.no, dropped)),
-            ]
-        )
+        # First: records that it finds may be moved by what is freed.
+        session.ask_all(written_live(session, run.no, what))
+        session.ask_all([*_lineage(session, run, known, set(dropped)), *unneeded(session, run.no, dropped, what)])
         return dropped
 
 
@@ -132,7 +122,7 @@ def delete_run(session: Session, run_id: str, now: float | None, *, again: bool)
     return True
 
 
-def _numbers_of(session: Session, known: dict[int, str], tags: dict[str, str]) -> set[int]:
+def _numbers_of(session: Session, known: dict[int, str | None], tags: dict[str, str]) -> set[int]:
     by_id = {checkpoint_id: seq for seq, checkpoint_id in known.items()}
     for checkpoint_id in tags.values():
         if checkpoint_id not in by_id:
@@ -140,17 +130,7 @@ def _numbers_of(session: Session, known: dict[int, str], tags: dict[str, str]) -
     return {by_id[checkpoint_id] for checkpoint_id in tags.values()}
 
 
-def _unneeded(session: Session, no: int, staying: Sequence[int]) -> list[tuple[object, ...]]:
-    """Return the versions of records, as sequence number and place, that no checkpoint needs."""
-    found: list[tuple[object, ...]] = []
-    for _, rows in groupby(session.ask(_VERSIONS, (no,)), lambda row: row[0]):
-        versions = [(Version(seq, removed), n) for _, seq, n, removed in rows]
-        keeps = needed([version for version, _ in versions], staying)
-        found += [(version.seq, n) for (version, n), keep in zip(versions, keeps, strict=True) if not keep]
-    return found
-
-
-def _lineage(session: Session, no: int, run_id: str, known: Sequence[int], gone: set[int]) -> list[Asked]:
+def _lineage(session: Session, run: RunRow, known: dict[int, str | None], gone: set[int]) -> list[Asked]:
     """Return what lets each checkpoint whose predecessor was dropped name the one before that instead."""
     pairs: list[tuple[int, int | None]] = []
     before: int | None = None
@@ -162,14 +142,12 @@ def _lineage(session: Session, no: int, run_id: str, known: Sequence[int], gone:
         if is_open:
             pairs.append((seq, before))
         before, is_open = seq, False
-    wanted = [seq for pair in pairs for seq in pair if seq is not None]
-    written: dict[int, Written] = {}
-    for seq, body in session.ask(_BODIES, (no, wanted)) if wanted else []:
-        written[seq] = open_written(body, f"checkpoint number {seq} of run {run_id!r} in store {session.store}")
+    rows = {row[0]: row for row in session.ask(_HEADERS, (run.no, [seq for seq, _ in pairs]))} if pairs else {}
+    standing = run.standing
     asked: list[Asked] = []
     for seq, former in pairs:
-        named = written[former].header.checkpoint_id if former is not None else None
-        row = written[seq]
-        header = msgspec.structs.replace(row.header, previous_checkpoint_id=named)
-        asked.append((_REWRITE, (seal_row(Written(header, row.first, row.end)), no, seq)))
+        named = known[former] if former is not None else None
+        header = open_header(session, Named(standing.run_id, standing.workflow), seq, tuple(rows[seq]))
+        header = msgspec.structs.replace(header, previous_checkpoint_id=named)
+        asked.append((_REWRITE, (seal_header(header, named), run.no, seq)))
     return asked

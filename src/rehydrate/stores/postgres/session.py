@@ -75,6 +75,10 @@ class Session:
         """Do statements as one transaction, in one round trip; when this returns they are committed."""
         return self.ask_all([(_BEGIN, ()), (_LIMITS, ()), *asked, ("COMMIT", ())])[2:-1]
 
+    def look(self, *asked: Asked) -> list[list[TupleRow]]:
+        """Show one state of the database to all of these statements, in one round trip."""
+        return self.ask_all([(_BEGIN_READING, ()), *asked, ("COMMIT", ())])[1:-1]
+
     @contextmanager
     def writing(self) -> Generator[None]:
         """Do what is in the block as one transaction."""

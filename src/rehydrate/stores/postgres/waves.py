@@ -7,27 +7,30 @@ first, as what all others are joined with: it is locked until the transaction en
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from rehydrate.model.checkpoint import Commit
-from rehydrate.stores.rows import Written, seal_row
+from rehydrate.stores.rows import seal_row
 from rehydrate.stores.standing import numbered_events
 
-from .names import turn_name
+from .headers import seal_header
+from .layout import Layout, Place, live_row
+from .names import id_cell, key_name, turn_name
 from .runs import NOW, check_after
 from .session import Asked
 
-# Arrays are bound as %b, in the binary format: as text each byte of a record would be looked at and escaped.
 #: The channel on which watchers listen.
 CHANNEL: Final = "rehydrate"
 
+# Arrays are bound as %b, in the binary format: as text each byte of a record would be looked at and escaped.
 _GIVEN: Final = """
 WITH given AS (
     SELECT * FROM unnest(
         %b::bytea[], %b::bytea[], %b::text[], %b::bytea[], %b::bytea[], %b::bigint[], %b::bigint[], %b::bigint[],
-        %b::bytea[], %b::float8[], %b::bytea[], %b::bytea[]
+        %b::bytea[], %b::float8[], %b::bytea[], %b::bytea[], %b::bytea[], %b::bytea[], %b::bigint[]
     ) WITH ORDINALITY AS t (
-        run_id, workflow, status, checkpoint_id, expected, seq, epoch, needed, owner, seconds, seal, body, ord
+        run_id, workflow, status, checkpoint_id, expected, seq, epoch, needed, owner, seconds, seal, cell, body,
+        entries, live_to, ord
     )
 )"""
 # What others might do to an inbox meanwhile needs another head, so this cannot change between here and the end.
@@ -47,41 +50,44 @@ _LEASE_END: Final = f"CASE WHEN owner IS NULL THEN 0 ELSE {NOW} + seconds END"
 _MOVED: Final = """, moved AS (
     UPDATE rehydrate.run AS run SET
         status = g.status, checkpoint_id = g.checkpoint_id, seq = g.seq, epoch = g.epoch, owner = g.owner,
-        lease_end = {lease_end}, seal = g.seal
+        lease_end = {lease_end}, live_to = coalesce(g.live_to, run.live_to), seal = g.seal
     FROM given AS g
     WHERE run.run_id = g.run_id AND run.checkpoint_id = g.expected AND run.epoch = g.needed
         AND run.workflow = g.workflow AND run.seq < g.seq{guard}
     RETURNING run.no, g.ord
 )""".replace("{lease_end}", _LEASE_END.replace("owner", "g.owner").replace("seconds", "g.seconds"))
 _MADE: Final = """, made AS (
-    INSERT INTO rehydrate.run (run_id, workflow, status, checkpoint_id, seq, epoch, owner, lease_end, seal)
-    SELECT run_id, workflow, status, checkpoint_id, seq, epoch, owner, {lease_end}, seal
+    INSERT INTO rehydrate.run (run_id, workflow, status, checkpoint_id, seq, epoch, owner, lease_end, live_to, seal)
+    SELECT run_id, workflow, status, checkpoint_id, seq, epoch, owner, {lease_end}, coalesce(live_to, seq - 1), seal
     FROM given WHERE expected IS NULL AND needed = 0 AND epoch = 1{guard}
     ON CONFLICT (run_id) DO NOTHING
     RETURNING no, run_id
 )""".replace("{lease_end}", _LEASE_END)
+# Data is taken apart in the list of columns, from where it goes into the table row by row; in FROM all of it would be
+# copied first, which big records notice.
 _TAKEN: Final = """, taken AS (
     SELECT no, ord FROM moved UNION ALL SELECT made.no, given.ord FROM made JOIN given USING (run_id)
 ), headers AS (
-    INSERT INTO rehydrate.checkpoint (run, seq, checkpoint_id, body)
-    SELECT no, seq, checkpoint_id, body FROM taken JOIN given USING (ord)
+    INSERT INTO rehydrate.checkpoint (run, seq, checkpoint_id, body, entries, data)
+    SELECT taken.no, given.seq, given.cell, given.body, given.entries, d.data
+    FROM (SELECT unnest(%b::bigint[]) AS ord, unnest(%b::bytea[]) AS data) AS d
+    JOIN taken USING (ord) JOIN given USING (ord)
 )"""
-# Arrays are taken apart in the list of columns, from where rows go into the table one by one; in FROM all of them would
-# be copied first, which big records notice.
-_RECORDS: Final = """, written AS (
-    INSERT INTO rehydrate.record (run, seq, n, key, data)
-    SELECT taken.no, given.seq, r.n, r.key, r.data FROM (
-        SELECT unnest(%b::bigint[]) AS ord, unnest(%b::integer[]) AS n, unnest(%b::bytea[]) AS key,
-            unnest(%b::bytea[]) AS data
-    ) AS r JOIN taken USING (ord) JOIN given USING (ord)
-    RETURNING run, seq, n, substr(sha256(key), 1, 16) AS name, data IS NULL AS gone
-), live AS (
-    INSERT INTO rehydrate.live (run, name, seq, n) SELECT run, name, seq, n FROM written WHERE NOT gone
-    ON CONFLICT (run, name) DO UPDATE SET seq = excluded.seq, n = excluded.n
+_LIVE: Final = """, live AS (
+    INSERT INTO rehydrate.live (run, seq, start, size, crc, key, data)
+    SELECT taken.no, r.seq, r.start, r.size, r.crc, r.key, r.data
+    FROM unnest(
+        %b::bigint[], %b::bigint[], %b::integer[], %b::integer[], %b::integer[], %b::bytea[], %b::bytea[]
+    ) AS r (ord, seq, start, size, crc, key, data)
+    JOIN taken USING (ord)
+    ON CONFLICT (run, substr(sha256(key), 1, 16))
+        DO UPDATE SET seq = excluded.seq, start = excluded.start, size = excluded.size, crc = excluded.crc,
+            data = excluded.data
 )"""
 _GONE: Final = """, gone AS (
-    DELETE FROM rehydrate.live AS live USING written
-    WHERE live.run = written.run AND live.name = written.name AND written.gone
+    DELETE FROM rehydrate.live AS live
+    USING unnest(%b::bigint[], %b::bytea[]) AS r (ord, name) JOIN taken USING (ord)
+    WHERE live.run = taken.no AND substr(sha256(live.key), 1, 16) = r.name
 )"""
 # No `ON CONFLICT ... WHERE`: a row of another run must be an error, and not a row that is silently not written.
 _REQUESTS: Final = """, request AS (
@@ -125,14 +131,24 @@ SELECT 1 FROM rehydrate.run AS run WHERE run.run_id = ANY(%b::bytea[]) ORDER BY 
 """
 
 
-def wave(commits: Sequence[Commit], now: float | None, words: Sequence[str | None]) -> list[Asked]:
+class Plan(NamedTuple):
+    """What a commit writes; and, where what is live is written with it, what became of the keys since that was done."""
+
+    layout: Layout
+    live: dict[str, Place | None] | None = None
+
+
+def wave(
+    commits: Sequence[Commit], plans: Sequence[Plan], now: float | None, words: Sequence[str | None]
+) -> list[Asked]:
     """Return the statements that write commits of different runs; the last gives the numbers, from 1, of those taken.
 
-    `words`: what watchers of each run are woken by; `None` where nothing happened that they could read.
+    `plans`: what each of them writes. `words`: what watchers of each run are woken by; `None` where nothing happened
+    that they could read.
     """
     numbered = list(enumerate(commits, 1))
     takes = [(ord_, number) for ord_, commit in numbered for number in commit.taken]
-    parts, values = [_GIVEN], columns(12, map(_run_row, commits))
+    parts, values = [_GIVEN], columns(15, map(_run_row, commits, plans))
     if takes:
         parts.append(_TAKES)
         values += columns(2, takes)
@@ -140,7 +156,6 @@ def wave(commits: Sequence[Commit], now: float | None, words: Sequence[str | Non
         _MOVED.replace("{guard}", _ALL_WAIT if takes else ""),
         _MADE.replace("{guard}", _TAKES_NONE if takes else ""),
     ]
-    parts.append(_TAKEN)
     values += [now, now]
 
     def add(part: str, width: int, rows: list[tuple[object, ...]]) -> None:
@@ -148,9 +163,11 @@ def wave(commits: Sequence[Commit], now: float | None, words: Sequence[str | Non
             parts.append(part)
             values.extend(columns(width, rows))
 
-    add(_RECORDS, 4, [(ord_, *row) for ord_, commit in numbered for row in record_rows(commit)])
-    if any(commit.removes for commit in commits):
-        parts.append(_GONE)
+    planned = list(enumerate(plans, 1))
+    add(_TAKEN, 2, [(ord_, plan.layout.data) for ord_, plan in planned])
+    live = [(ord_, key, place) for ord_, plan in planned if plan.live for key, place in plan.live.items()]
+    add(_LIVE, 7, [(ord_, *live_row(place)) for ord_, _, place in live if place is not None])
+    add(_GONE, 2, [(ord_, key_name(key)) for ord_, key, place in live if place is None])
     add(_REQUESTS, 4, [(ord_, *row) for ord_, commit in numbered for row in request_rows(commit)])
     add(_TURNS, 4, [(ord_, *row) for ord_, commit in numbered for row in _turn_rows(commit)])
     add(_EVENTS, 3, [(ord_, e.number, e.data) for ord_, commit in numbered for e in numbered_events(commit)])
@@ -173,7 +190,7 @@ def in_order(commits: Sequence[Commit]) -> Asked:
 
 def checkpoint_body(commit: Commit) -> bytes:
     """Return the row of a commit's checkpoint, sealed."""
-    return seal_row(Written(commit.header, 0, len(commit.removes) + len(commit.puts)))
+    return seal_header(commit.header, commit.expected)
 
 
 def columns(width: int, rows: Iterable[tuple[object, ...]]) -> list[object]:
@@ -185,7 +202,7 @@ def columns(width: int, rows: Iterable[tuple[object, ...]]) -> list[object]:
     return list(found)
 
 
-def _run_row(commit: Commit) -> tuple[object, ...]:
+def _run_row(commit: Commit, plan: Plan) -> tuple[object, ...]:
     header, lease = commit.header, commit.lease
     return (
         header.run_id.encode(),
@@ -199,17 +216,11 @@ def _run_row(commit: Commit) -> tuple[object, ...]:
         lease.owner.encode() if lease.seconds > 0 else None,
         lease.seconds,
         check_after(commit),
+        id_cell(header.checkpoint_id),
         checkpoint_body(commit),
+        plan.layout.sealed,
+        None if plan.live is None else header.seq,
     )
-
-
-def record_rows(commit: Commit) -> list[tuple[int, bytes, bytes | None]]:
-    """Return what a commit does to records: place, key and data of each; none where a key is removed."""
-    # A key that is both removed and written, or written twice, ends as what was written last.
-    changed: dict[str, bytes | None] = dict.fromkeys(commit.removes)
-    for put in commit.puts:
-        changed[put.key] = put.data
-    return [(n, key.encode(), data) for n, (key, data) in enumerate(changed.items())]
 
 
 def request_rows(commit: Commit) -> list[tuple[object, ...]]:

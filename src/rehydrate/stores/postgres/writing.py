@@ -14,27 +14,27 @@ import psycopg
 
 from rehydrate.errors import CheckpointCorruptError, CommitConflictError, RehydrateError
 from rehydrate.model.checkpoint import Commit, Header
-from rehydrate.stores.rows import open_written
 from rehydrate.stores.standing import check_commit, id_in_use, standing_renewed
 
 from .failures import is_of_rows, translate
 from .inbox import missing_offer
-from .names import text_of
+from .names import id_cell, id_in_cell, text_of
+from .planning import planned
 from .runs import NOW, find_run
 from .session import Asked, Session
-from .waves import checkpoint_body, in_order, wave
+from .waves import Plan, checkpoint_body, in_order, wave
 
 _RENEW: Final = f"""
 UPDATE rehydrate.run AS run SET lease_end = {NOW} + %s
 WHERE run.run_id = %s AND run.owner = %s AND run.epoch = %s RETURNING no
 """
 _CHECKPOINTS: Final = """
-SELECT c.checkpoint_id, run.run_id, c.body
+SELECT c.checkpoint_id, run.run_id, c.body, c.seq
 FROM rehydrate.checkpoint AS c LEFT JOIN rehydrate.run AS run ON run.no = c.run
 WHERE c.checkpoint_id = ANY(%b::bytea[]) LIMIT 1
 """
 _AT: Final = """
-SELECT c.body FROM rehydrate.checkpoint AS c JOIN rehydrate.run AS run ON run.no = c.run
+SELECT c.checkpoint_id FROM rehydrate.checkpoint AS c JOIN rehydrate.run AS run ON run.no = c.run
 WHERE run.run_id = %s AND c.seq = %s
 """
 #: Of a unique index that refused a row: what the commit expected there, and what was found.
@@ -62,7 +62,14 @@ def write_commits(session: Session, commits: Sequence[Commit], now: float | None
     What one of them does wrong undoes that one only.
     """
     try:
-        taken = session.write(*_wave(session, commits, now))[-1]
+        with session.writing():
+            plans = planned(session, commits)
+            good = [plan for plan in plans if isinstance(plan, Plan)]
+            if len(good) == len(commits):
+                taken = session.ask_all([*_wave(session, commits, good, now), ("COMMIT", ())])[-2]
+            else:
+                session.undo()
+                taken = []
     except psycopg.Error as error:
         if not is_of_rows(error):
             raise
@@ -70,6 +77,11 @@ def write_commits(session: Session, commits: Sequence[Commit], now: float | None
         if len(commits) == 1:
             return [refused(session, commits, error)]
         return _write_apart(session, commits, now, again=again)
+    if len(good) < len(commits):
+        # A run that is damaged holds up no other.
+        rest = [commit for commit, plan in zip(commits, plans, strict=True) if isinstance(plan, Plan)]
+        outcomes = iter(write_commits(session, rest, now, again=again) if rest else ())
+        return [next(outcomes) if isinstance(plan, Plan) else plan for plan in plans]
     return _outcomes(session, commits, {row[0] for row in taken}, now, again=again)
 
 
@@ -85,29 +97,35 @@ def renew_leases(session: Session, leases: Sequence[Renewal], now: float | None)
     return outcomes
 
 
-def _wave(session: Session, commits: Sequence[Commit], now: float | None) -> list[Asked]:
+def _wave(session: Session, commits: Sequence[Commit], plans: Sequence[Plan], now: float | None) -> list[Asked]:
     word = session.place.word
-    return wave(commits, now, [word(commit.header.run_id) if commit.events else None for commit in commits])
+    words = [word(commit.header.run_id) if commit.events else None for commit in commits]
+    return wave(commits, plans, now, words)
 
 
 def _write_apart(session: Session, commits: Sequence[Commit], now: float | None, *, again: bool) -> list[Outcome]:
     """Write each commit with a savepoint around it, all in one transaction."""
     taken: set[int] = set()
     errors: dict[int, psycopg.Error] = {}
+    errors_of: dict[int, RehydrateError] = {}
     with session.writing():
         session.ask(*in_order(commits))
-        for number, commit in enumerate(commits, 1):
+        plans = planned(session, commits)
+        for number, (commit, plan) in enumerate(zip(commits, plans, strict=True), 1):
+            if not isinstance(plan, Plan):
+                errors_of[number] = plan
+                continue
             try:
                 with session.apart():
-                    rows = session.ask(*_wave(session, [commit], now)[-1])
+                    rows = session.ask(*_wave(session, [commit], [plan], now)[-1])
             except psycopg.Error as error:
                 if not is_of_rows(error):
                     raise
                 errors[number] = error
             else:
                 taken.update([number] if rows else [])
-    errors_of = {number: refused(session, [commits[number - 1]], error) for number, error in errors.items()}
-    outcomes = _outcomes(session, commits, taken | set(errors), now, again=again)
+    errors_of |= {number: refused(session, [commits[number - 1]], error) for number, error in errors.items()}
+    outcomes = _outcomes(session, commits, taken | set(errors_of), now, again=again)
     return [errors_of.get(number, outcome) for number, outcome in enumerate(outcomes, 1)]
 
 
@@ -138,8 +156,8 @@ def _lost(session: Session, commit: Commit, now: float | None, *, again: bool) -
 
 def _is_done(session: Session, commit: Commit) -> bool:
     header = commit.header
-    rows = session.ask(_CHECKPOINTS, ([header.checkpoint_id.encode()],))
-    return bool(rows) and rows[0][1:] == (header.run_id.encode(), checkpoint_body(commit))
+    rows = session.ask(_CHECKPOINTS, ([id_cell(header.checkpoint_id)],))
+    return bool(rows) and rows[0][1:3] == (header.run_id.encode(), checkpoint_body(commit))
 
 
 def refused(session: Session, commits: Sequence[Commit], error: psycopg.Error) -> RehydrateError:
@@ -159,24 +177,24 @@ def refused(session: Session, commits: Sequence[Commit], error: psycopg.Error) -
 
 def _id_in_use(session: Session, commits: Sequence[Commit]) -> RehydrateError:
     what = f"a checkpoint in store {session.store}"
-    headers = {commit.header.checkpoint_id.encode(): commit.header for commit in commits}
+    headers = {id_cell(commit.header.checkpoint_id): commit.header for commit in commits}
     rows = session.ask(_CHECKPOINTS, (list(headers),))
     if not rows:
         return CheckpointCorruptError(what, "an index has it and its table does not")
-    checkpoint_id, run_id, body = rows[0]
-    found = open_written(body, what).header
+    cell, run_id, _, seq = rows[0]
+    header = headers[cell]
     if run_id is None:
         return CheckpointCorruptError(
-            f"run {found.run_id!r} in store {session.store}",
-            f"its checkpoint {found.checkpoint_id} is there and the row of the run is not",
+            f"checkpoint {header.checkpoint_id} in store {session.store}",
+            "it is there and the row of its run is not",
         )
-    return id_in_use(headers[checkpoint_id], text_of(run_id, what), found.seq)
+    return id_in_use(header, text_of(run_id, what), seq)
 
 
 def _number_in_use(session: Session, header: Header) -> RehydrateError:
     what = f"a checkpoint of run {header.run_id!r} in store {session.store}"
     rows = session.ask(_AT, (header.run_id.encode(), header.seq))
-    taken = open_written(rows[0][0], what).header.checkpoint_id if rows else "another one"
+    taken = (id_in_cell(rows[0][0], what) if rows else None) or "that was forgotten"
     return CommitConflictError(header.run_id, "a free number", f"number {header.seq} taken by its checkpoint {taken}")
 
 
