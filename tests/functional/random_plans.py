@@ -63,10 +63,13 @@ class ProgramsPlan(msgspec.Struct):
     max_concurrency: int | None = None
 
 
-def draw_programs(seed: int) -> ProgramsPlan:
-    """Draw the programs of a seed: one to three levels of both kinds."""
+def draw_programs(seed: int, *, mixed: bool = False) -> ProgramsPlan:
+    """Draw the programs of a seed: one to three levels of both kinds.
+
+    `mixed`: some branches ask beside others that sleep, so that it is left to time what is asked when.
+    """
     random = Random(f"programs {seed}")
-    drawing = _Drawing(random)
+    drawing = _Drawing(random, mixed=mixed)
     depth = seed % 3
     below: list[str] = []
     if random.random() < 0.4:
@@ -94,8 +97,9 @@ def draw_programs(seed: int) -> ProgramsPlan:
 
 
 class _Drawing:
-    def __init__(self, random: Random) -> None:
+    def __init__(self, random: Random, *, mixed: bool) -> None:
         self.random = random
+        self.mixed = mixed
         self.programs: dict[str, ProgramPlan] = {}
         self.houses: dict[str, HousePlan] = {}
         self.seeds: dict[str, int] = {}
@@ -152,8 +156,8 @@ class _Drawing:
         return ops
 
     def _parallel(self, name: str, below: list[str], depth: int, *, asks: bool, sleeps: bool) -> OpPlan:
-        """Draw branches of which some ask or some sleep: with both it would be left to time what is asked when."""
-        if asks and sleeps:
+        """Draw branches of which some ask or some sleep."""
+        if asks and sleeps and not self.mixed:
             asks = self.random.random() < 0.7
             sleeps = not asks
         modes: tuple[ParallelMode, ...] = ("gather", "gather", "asyncio", "exceptions", "group")

@@ -14,7 +14,7 @@ import msgspec
 
 from rehydrate import CheckpointStorage, InMemoryCheckpointStorage, WorkflowCheckpoint, WorkflowRunResult
 from rehydrate.codecs.checkpoints import encode_checkpoint
-from rehydrate.engine.reading import scopes
+from rehydrate.engine.reading import next_due, scopes
 from rehydrate.engine.run import Run, birth_of
 from rehydrate.errors import StaleCheckpointError
 from rehydrate.ids import outer_id
@@ -24,7 +24,7 @@ from tests.differential.facts import RunFacts, call_facts, differences, record_f
 from tests.differential.harness import Calls, Replay, reference_run, stored_checkpoints
 from tests.differential.keeping import Names, wrong_in_store
 from tests.differential.messages import Question, answer_to
-from tests.differential.moments import OPENING, Ticks, watched
+from tests.differential.moments import OPENING, Ticks, pause, watched
 from tests.differential.nodes import Journal
 from tests.differential.plans import ScriptPlan
 from tests.differential.script import STOPPED, Step, first_step, next_step
@@ -33,6 +33,9 @@ from tests.functional.random_plans import ProgramsPlan
 from tests.functional.random_programs import build_programs
 
 RUN_ID: Final = "reference"
+#: How often a question is answered, and not waited with.
+ANSWERED: Final = 0.6
+MOST_CALLS_IN_ORDER: Final = 500
 
 
 def calls_of(plan: ProgramsPlan, store: CheckpointStorage | None, chance: int, *, keyed: bool = False) -> Calls:
@@ -236,22 +239,31 @@ async def wrong_after_crashes(
     return wrong
 
 
-async def answered_in_order(plan: ProgramsPlan, chance: int) -> dict[str, str]:
-    """Run a plan, answering one question at a time in an order left to chance; return what no order changes."""
+async def answered_in_order(plan: ProgramsPlan, chance: int) -> tuple[dict[str, str], int]:
+    """Run a plan, answering one question at a time in an order left to chance, or going on once some time has passed.
+
+    Returns what no order changes, and how often the run went on with a timer and without an answer.
+    """
     calm = msgspec.structs.replace(plan, script=ScriptPlan(fuel=plan.script.fuel))
     calls, random = calls_of(calm, InMemoryCheckpointStorage(), chance), Random(chance)
     result = await calls.call(0, first_step(calm), run_id=RUN_ID)
-    found = [repr(output) for output in result.outputs]
-    number = 0
-    while result.pending_requests:
+    number = asked = timed = 0
+    while result.pending_requests or next_due(result.checkpoint.records) is not None:
         number += 1
-        request = random.choice(result.pending_requests)
-        assert isinstance(request.data, Question)
-        answer = Step(options={"responses": [request.answer(answer_to(request.data))]})
-        result = await calls.call(number, answer, checkpoint=result.checkpoint_id)
-        found += [repr(output) for output in result.outputs]
+        assert number < MOST_CALLS_IN_ORDER, "the run comes to no end"
+        step = Step()
+        if result.pending_requests and random.random() < ANSWERED:
+            request = random.choice(result.pending_requests)
+            assert isinstance(request.data, Question)
+            step = Step(options={"responses": [request.answer(answer_to(request.data))]})
+            asked += 1
+        else:
+            timed += next_due(result.checkpoint.records) is not None
+            await pause(random.choice((0.0, 1.0, 30.0)))
+        result = await calls.call(number, step, checkpoint=result.checkpoint_id)
     state = {key: text for key, text in record_facts(result.checkpoint.records).items() if " state " in key}
-    return {"outputs": repr(found), "status": result.status.value, "questions": str(number), **state}
+    facts = {"outputs": repr(result.outputs), "status": result.status.value, "questions": str(asked), **state}
+    return {**facts, "run twice": str(repeated(calls))}, timed
 
 
 async def wrong_when_repeated(plan: ProgramsPlan) -> list[str]:
