@@ -138,6 +138,8 @@ def _check_passes(run: Run, path: str, where: str) -> list[str]:
         if record.call and run.get(path, "call", record.call) is None:
             found.append(f"I27: a called scope has its call ({where}: {segment!r})")
     return found
+
+
 def _check_names(run: Run, path: str, where: str) -> list[str]:
     """Requests and scopes are ordered by the numbers in their names, and a number can be too long to be read."""
     texts = [(name, max(len(name), len(record.executor))) for name, record in run.items(path, "request")]

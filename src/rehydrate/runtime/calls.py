@@ -30,7 +30,8 @@ from .requests import hint_named
 from .step_run import run_step
 
 if TYPE_CHECKING:
-    from .functional_pass import Call, Pass
+    from .functional_pass import Pass
+    from .remembering import Call
 
 _DIGEST: Final = 16
 
@@ -52,14 +53,14 @@ class Calls:
             self._codec.learn(step.hints)
             self._learned.add(step)
         sealed = self.sealed(step.arguments(args, kwargs), f"an argument of step {step.name!r}")
-        call = current.enter("step", step.name, _digest(sealed))
+        call = current.memory.enter("step", step.name, _digest(sealed))
         if call is None:
             return current.gone()
         record = call.record
         if record is None:
             record = CallRecord("step", step.name, _digest(sealed))
         elif record.given_up:
-            return current.not_coming()
+            return current.waiting.for_nothing()
         elif record.value is not None:
             return self._given(call, record)
         elif record.failure is not None:
@@ -77,16 +78,16 @@ class Calls:
             raise EffectError(current.where, f"answers of type {describe(response_type)} are not declared", fix)
         sealed = self.sealed(data, "the data of a request")
         digest = _digest(Sealed(f"{name}\n{sealed.type}", sealed.data))
-        call = current.enter("question", sealed.type, digest)
+        call = current.memory.enter("question", sealed.type, digest)
         if call is None:
             return current.gone()
         record = call.record
         if record is not None and record.value is not None:
             return self._given(call, record)
         if record is None:
-            current.note(call, CallRecord("question", sealed.type, digest), waits=False)
-        if call.name not in current.open:
-            current.ask(call, data, sealed, name)
+            current.memory.note(call, CallRecord("question", sealed.type, digest), waits=False)
+        if call.name not in current.memory.open:
+            current.memory.ask(call, data, sealed, name)
         return self._answer(call)
 
     async def _answer(self, call: Call) -> AnyValue:
@@ -95,7 +96,7 @@ class Calls:
             await current.waiting.outside()
         except asyncio.CancelledError:
             if not current.closed:  # the function waits for it no more, so nobody is asked
-                current.questions.pop(call.name, None)
+                current.memory.questions.pop(call.name, None)
             raise
 
     def timer(self, seconds: float) -> Awaitable[None]:
@@ -108,22 +109,22 @@ class Calls:
             raise EffectError(current.where, f"it sleeps for {given!r:.100}", "Use a number of seconds.")
         seconds = min(max(0.0, float(given)), LONGEST)
         digest = _digest(self._codec.seal(seconds))
-        call = current.enter("timer", "", digest)
+        call = current.memory.enter("timer", "", digest)
         if call is None:
             return current.gone()
         saved = None
         record = call.record
         if record is None:
             record = CallRecord("timer", "", digest, due=current.clock.time() + seconds)
-            saved = current.note(call, record)
+            saved = current.memory.note(call, record)
         if record.given_up:
-            return current.not_coming()
+            return current.waiting.for_nothing()
         return self._time(call, record.due or 0.0, saved)
 
     async def _time(self, call: Call, due: float, saved: asyncio.Future[None] | None) -> None:
         current = self._pass
         if saved is None and due <= current.clock.time():
-            await self._in_order(call, current.known[call.name])
+            await self._in_order(call, current.memory.known[call.name])
             return
         current.timers[call.name] = due
         try:
@@ -137,11 +138,11 @@ class Calls:
                 finally:
                     timer.cancel()
         except asyncio.CancelledError:
-            current.give_up(call, current.known[call.name])
+            current.memory.give_up(call, current.memory.known[call.name])
             raise
         finally:
             del current.timers[call.name]
-        await self._in_order(call, current.known[call.name])
+        await self._in_order(call, current.memory.known[call.name])
 
     def workflow(self, workflow: HasDefinition, message: object) -> Awaitable[AnyValue]:
         """Name a call of another workflow, and return what waits for its outputs."""
@@ -162,29 +163,29 @@ class Calls:
             raise MessageTypeError(child.name, child.start, type(message).__name__, taken)
         sealed = self.sealed(message, "a message")
         digest = _digest(sealed)
-        call = current.enter("workflow", callee, digest)
+        call = current.memory.enter("workflow", callee, digest)
         if call is None:
             return current.gone()
         alone = child.body is not None
         record = call.record
         number = call.branch.next_called(current.number, callee)
         if record is not None and record.given_up:
-            return current.not_coming()
+            return current.waiting.for_nothing()
         if record is not None and record.value is not None:
             return self._called(call, "", alone=alone)
-        if record is None or current.is_lost(call, child_path(current.path, callee, number)):
-            current.start_called(call, CallRecord("workflow", callee, digest), callee, number, sealed)
+        if record is None or current.memory.is_lost(call, child_path(current.path, callee, number)):
+            current.memory.start_called(call, CallRecord("workflow", callee, digest), callee, number, sealed)
         return self._called(call, child_path(current.path, callee, number), alone=alone)
 
     async def _called(self, call: Call, path: str, *, alone: bool) -> AnyValue:
         current = self._pass
-        record = current.known[call.name]
+        record = current.memory.known[call.name]
         if record.value is None:
             current.waiting.called[call.name] = path
             try:
-                record = await current.come_back(call)
+                record = await current.memory.come_back(call)
             except asyncio.CancelledError:
-                current.give_up(call, record)
+                current.memory.give_up(call, record)
                 raise
             finally:
                 current.waiting.called.pop(call.name, None)
@@ -226,12 +227,12 @@ class Calls:
         current = self._pass
         await current.order.turn(record.order)
         if not record.order and not current.closed:
-            current.note(call, msgspec.structs.replace(record, order=current.order.next_number()), waits=False)
+            current.memory.note(call, msgspec.structs.replace(record, order=current.order.next_number()), waits=False)
 
     async def _failed(self, call: Call, step: AnyStep, failure: Failure) -> AnyValue:
         await self._in_order(call, cast("CallRecord", call.record))
         error = StepFailedError(self._pass.where, step.name, failure.type, failure.text)
-        self._pass.failures.add(error, call.name)
+        self._pass.memory.failures.add(error, call.name)
         raise error
 
     def takes(self, executor: Executor, message: object) -> bool:

@@ -248,7 +248,7 @@ class Crew:
                 return None
             broken, cause = self._break(start, error)
             if isinstance(broken, InvocationBroken):
-                broken = msgspec.structs.replace(broken, calls=current.failures.to_repeat(error))
+                broken = msgspec.structs.replace(broken, calls=current.memory.failures.to_repeat(error))
             return broken, cause
         finally:
             self.passes.remove(current)

@@ -162,7 +162,7 @@ class RunningContext:
     def emit(self, data: object) -> None:
         """Stream progress, unless the function only comes by again."""
         current = self._pass
-        if current.left and not current.closed:
+        if current.memory.left and not current.closed:
             return
         self.inner.emit(data)
 
@@ -170,16 +170,16 @@ class RunningContext:
         """Return the time of the first time here."""
         current = self._pass
         current.refuse_if_closed("now")
-        call = current.enter("value", "now", b"")
+        call = current.memory.enter("value", "now", b"")
         if call is None:
             return datetime.fromtimestamp(current.clock.time(), UTC)  # the pass has failed
         if call.record is None:
             value = datetime.fromtimestamp(current.clock.time(), UTC)
             sealed = current.around.codec.seal(value)
-            saved = current.note(call, CallRecord("value", "now", b"", value=sealed))
+            saved = current.memory.note(call, CallRecord("value", "now", b"", value=sealed))
             if saved is not None:
-                current.unsaved.add(saved)
-                saved.add_done_callback(current.unsaved.discard)
+                current.memory.unsaved.add(saved)
+                saved.add_done_callback(current.memory.unsaved.discard)
             return value
         return cast("datetime", current.around.codec.open(cast("Sealed", call.record.value)))
 

@@ -16,14 +16,15 @@ from .state_view import MISSING, read_state
 from .sub_requests import interceptor, request_message_of
 
 if TYPE_CHECKING:
-    from .functional_pass import Pass, Question
+    from .functional_pass import Pass
+    from .remembering import Question
 
 
 def pause_effects(current: Pass) -> tuple[Effect, ...]:
     """Return the effects of a pass that waits. Raises `PredicateError`, `SendTypeError` and `NotStorableError`."""
     asked = current.record.asked if current.record is not None else 0
-    names = sorted(current.questions, key=order_key)
-    asks = [_ask(current, name, current.questions[name], number) for number, name in enumerate(names, asked)]
+    names = sorted(current.memory.questions, key=order_key)
+    asks = [_ask(current, name, current.memory.questions[name], number) for number, name in enumerate(names, asked)]
     due = min(current.timers.values(), default=None)
     return (*asks, Pause(_reads(current), due, tuple(sorted(current.waiting.called))))
 

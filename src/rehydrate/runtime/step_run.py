@@ -27,7 +27,8 @@ from .owner import hold
 from .threads import ThreadCall, some_are_out, waits_for_thread
 
 if TYPE_CHECKING:
-    from .functional_pass import Call, Pass
+    from .functional_pass import Pass
+    from .remembering import Call
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ async def run_step(current: Pass, step: AnyStep, sealed: Sealed, call: Call, rec
     task = asyncio.current_task()
     current.waiting.tasks.add(task)
     try:
-        for value in list(current.unsaved):  # its arguments may come from them
+        for value in list(current.memory.unsaved):  # its arguments may come from them
             await asyncio.shield(value)
         while True:
             await _until_due(current, record)
@@ -69,7 +70,7 @@ async def run_step(current: Pass, step: AnyStep, sealed: Sealed, call: Call, rec
                 return current.around.codec.open(outcome)
             record = outcome
     except asyncio.CancelledError:
-        current.give_up(call, record)
+        current.memory.give_up(call, record)
         raise
     finally:
         current.waiting.tasks.discard(task)
@@ -130,7 +131,7 @@ def _emit(current: Pass, kind: Callable[..., LiveEvent], **facts: object) -> Non
 
 
 async def _save(current: Pass, call: Call, record: CallRecord) -> None:
-    saved = current.note(call, record)
+    saved = current.memory.note(call, record)
     if saved is not None:
         await saved
 
@@ -148,7 +149,7 @@ async def _after_failure(current: Pass, step: AnyStep, call: Call, record: CallR
     order = current.order.next_number()
     await _save(current, call, msgspec.structs.replace(record, failed=failed, due=None, failure=failure, order=order))
     raised = StepFailedError(current.where, step.name, failure.type, failure.text)
-    current.failures.add(raised, call.name)
+    current.memory.failures.add(raised, call.name)
     raise raised from error
 
 

@@ -118,6 +118,10 @@ class Waiting:
             self._branches.pop(branch, None)
             self.changed()
 
+    async def for_nothing(self) -> AnyValue:
+        """Wait for what never comes: a call that the function gave up before."""
+        await self.wait(asyncio.get_running_loop().create_future())
+
     async def outside(self) -> None:
         """Wait for the outside; that it has come is seen when the function runs anew."""
         self._outside += 1
