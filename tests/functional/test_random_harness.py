@@ -18,6 +18,7 @@ from rehydrate.model.passes import CallRecord, PassRecord, ReadRecord
 from rehydrate.model.records import Key, Record
 from rehydrate.runtime.functional_context import RunningContext
 from rehydrate.runtime.functional_pass import Pass
+from rehydrate.runtime.remembering import Memory
 from rehydrate.testing import run_virtually
 from tests.differential.harness import reference_run, run_differences, stored_checkpoints
 from tests.differential.stopping import Reference, from_bytes
@@ -110,7 +111,7 @@ def test_a_load_that_loses_something_is_noticed(
     assert noticed(references)
 
 
-def no_open_questions(current: Pass) -> set[str]:
+def no_open_questions(current: Memory) -> set[str]:
     """A pass that asks its open questions again."""
     return set()
 
@@ -126,10 +127,10 @@ def another_time(context: RunningContext) -> datetime:
 
 
 BROKEN_PASSES: dict[str, tuple[str, object]] = {
-    "questions asked again": ("functional_pass.Pass._open_questions", no_open_questions),
+    "questions asked again": ("remembering.Memory._open_questions", no_open_questions),
     "other random numbers": ("functional_pass.Pass.seed", property(other_seed)),
     "another time": ("functional_context.RunningContext.now", another_time),
-    "called workflows called again": ("functional_pass.Pass.is_lost", lambda *_: True),
+    "called workflows called again": ("remembering.Memory.is_lost", lambda *_: True),
     "reads of what is there now": ("functional_context.RunningContext._reads", lambda _: {}),
 }
 
