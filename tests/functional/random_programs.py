@@ -124,7 +124,7 @@ class Program:
 
     async def do(self, op: OpPlan, mark: int, lane: str) -> object:
         """Do one thing and return all that was seen of it."""
-        key = f"{self.ctx.path} {op.label} {mark}"
+        key = f"{op.label} {mark}"
         match op.kind:
             case "work" | "threaded" | "flaky" | "stormy":
                 return await getattr(steps, op.kind)(key, mark)

@@ -124,13 +124,13 @@ def in_a_process(folder: Path, kill_at: int) -> bool:
     return os.WIFSIGNALED(status)
 
 
-def wrong_after(folder: Path, kills: list[int], least: int = 1) -> list[str]:
-    """Kill at these lines, one process each, `least` of them, and then let one finish; name what is wrong."""
+def wrong_after(folder: Path, kills: list[int]) -> list[str]:
+    """Kill at these lines, one process each, as far as they come, and then let one finish; name what is wrong."""
     folder.mkdir()
     killed = sum(in_a_process(folder, kill) for kill in kills)
     in_a_process(folder, 0)
     lines = Diary(folder / "diary").lines()
-    wrong = [] if killed >= least else [f"only {killed} processes were killed"]
+    wrong = [] if killed else ["no process was killed"]
     finished: set[str] = set()
     begun: dict[str, int] = {}
     for what, name, key in lines:
@@ -159,8 +159,8 @@ def main() -> None:
     wrong: list[str] = []
     for kill in range(1, LINES + 1, every):
         wrong += wrong_after(folder / f"{kill}", [kill])
-    for pace in (6, 7, 8) if every == 1 else (6,):  # one process after the other, each of which finishes a step or two
-        wrong += wrong_after(folder / f"each {pace}", list(range(1, 3 * LINES, pace)), least=4)
+    for first in range(1, LINES, 4) if every == 1 else (5,):  # five in a row that save nothing would be too many
+        wrong += wrong_after(folder / f"from {first}", list(range(first, first + 24, 6)))
     sys.stdout.write(json.dumps(wrong))
 
 
