@@ -92,7 +92,7 @@ def _remember(change: Change, path: str, number: int, trail: Trail) -> PassRecor
     if record is None:
         seed = pass_seed(birth_of(change.draft), path, number)
         turn = change.draft.turn()
-        record = PassRecord(trail, seed, change.graph.version, run_args=turn.run_args)
+        record = PassRecord(trail, seed, change.graph_at(path).version, run_args=turn.run_args)
         change.draft.put(path, "pass", str(number), record)
     return record
 

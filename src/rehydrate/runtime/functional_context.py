@@ -17,7 +17,6 @@ from rehydrate.graph.step import AnyValue
 from rehydrate.graph.sub_workflow import HasDefinition
 from rehydrate.model.effects import Again, Effect, SetState
 from rehydrate.model.passes import CallRecord, ReadRecord
-from rehydrate.model.records import RunRecord
 from rehydrate.model.sealed import Sealed
 
 from .calls import Calls
@@ -107,10 +106,7 @@ class RunningContext:
     def version(self) -> int:
         """The version in which the pass began."""
         record = self._pass.record
-        if record is not None:
-            return record.version
-        run: RunRecord = self._pass.around.run.get("", "run", "")
-        return run.version
+        return self._pass.around.outlets.graph_at(self.path).version if record is None else record.version
 
     @property
     def run_args(self) -> AnyValue:
