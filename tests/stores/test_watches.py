@@ -54,7 +54,9 @@ def test_a_reader_follows_a_run_of_another_process_to_the_end_of_its_turn(tmp_pa
             async for event in steps(store).events("run"):
                 if isinstance(event, OutputYielded):
                     outputs.append(event.data)
-                    print(next(words, ""), file=other.stdin, flush=True)
+                    for word in words:  # the other process is gone once it has had the last one
+                        print(word, file=other.stdin, flush=True)
+                        break
 
     with subprocess.Popen(
         command, env={**os.environ, "PYTHONPATH": paths}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
