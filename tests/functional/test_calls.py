@@ -13,6 +13,7 @@ from rehydrate import (
     Status,
     WorkflowBuilder,
     WorkflowExecutor,
+    current_step,
     step,
     workflow,
 )
@@ -22,6 +23,7 @@ from rehydrate.errors import (
     MissingResourceError,
     RunExistsError,
     StaleCheckpointError,
+    StepFailedError,
     WorkflowCheckpointException,
 )
 from rehydrate.model.events import (
@@ -236,6 +238,27 @@ def test_run_arguments_and_resources_reach_function_steps_and_called_workflows(b
     assert isinstance(error.__cause__, MissingResourceError)
     second = run(flow(), checkpoint="latest", run_id="r", resources={"tool": "saw"})
     assert second.output == "{'user': 1} yes {'user': 1} saw"
+
+
+def test_a_step_has_the_live_objects_of_the_call(store):
+    """Plain and async, in the call that brings them; without them it fails at its line and a resume has them."""
+
+    @step
+    def plain(text: str) -> str:
+        return f"{text} {current_step().resources['tool']}"
+
+    @step
+    async def later(text: str) -> str:
+        return f"{text} {current_step().resources['tool']}"
+
+    @workflow(name="tools", checkpoint_storage=store)
+    async def tools(text: str) -> str:
+        return await later(await plain(text))
+
+    error = failed(tools, "a", run_id="r")
+    assert isinstance(error.__cause__, StepFailedError)
+    assert error.__cause__.type == "MissingResourceError"
+    assert run(tools, checkpoint="latest", run_id="r", resources={"tool": "saw"}).output == "a saw saw"
 
 
 def test_a_declared_resource_that_is_missing_is_an_error_before_the_claim(book, store):

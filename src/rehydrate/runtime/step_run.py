@@ -6,7 +6,7 @@ Nothing of it is seen before its result is saved; where a budget stands is in th
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
@@ -33,12 +33,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StepRun:
-    """The running attempt of a step: its name, its number from 1 without attempts that were lost, and a key to hand to
-    outside systems, which is the same for every attempt, also after a restore."""
+    """The running attempt of a step: its name, its number from 1 without attempts that were lost, a key to hand to
+    outside systems, which is the same for every attempt, also after a restore, and the live objects of the call, of
+    which one that was not given raises `MissingResourceError`."""
 
     name: str
     attempt: int
     effect_key: str
+    resources: Mapping[str, AnyValue]
 
 
 _RUNNING: Final[ContextVar[StepRun | None]] = ContextVar("rehydrate_running_step", default=None)
@@ -161,7 +163,7 @@ async def _execute(current: Pass, step: AnyStep, sealed: Sealed, call: Call, rec
     timeout = step.policy.timeout if step.policy is not None else None
     _emit(current, StepStarted, step=step.name, attempt=record.failed + 1)
     caller = CALLER.set(None)
-    running = _RUNNING.set(StepRun(step.name, record.failed + 1, key))
+    running = _RUNNING.set(StepRun(step.name, record.failed + 1, key, current.around.resources))
     try:
         if not step.is_async:
             place = (current.around.birth, current.path, f"{current.number}:{call.name}", 0)
