@@ -53,7 +53,7 @@ from .passes import come_back, pass_number, settle_pass, still_alive
 from .plan import ChainKey, Plan, invocation_name
 from .reading import surfaced, yielded
 from .requests import take_requests
-from .run import birth_of
+from .run import birth_of, is_live
 from .scopes import is_over, trail_of
 from .sharing import come_to_rest, forget_inputs
 from .state import Write, Writes, apply_writes, contributions, find_conflict, note_write
@@ -270,6 +270,8 @@ class Barrier:
         """Take the outboxes of the executor's scopes that came to rest, and end those with nothing open."""
         for number, segment in sorted(self.resting.get(executor, ())):
             child = join_slot(self.path, segment)
+            if not is_live(self.draft, child):  # the pass that called it has ended in this superstep
+                continue
             finished = is_over(self.change, child)
             called = self.graph.body is not None
             if not (called and finished):

@@ -5,9 +5,13 @@ They never steer. Tests check them after every transition; a restore checks them
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from rehydrate.ids import ABOVE_ROOT, join_slot, slot
+from rehydrate.model.passes import CallRecord, CallsRecord, PassRecord
 from rehydrate.model.records import (
     DoneRecord,
+    RequestRecord,
     RunRecord,
     ScopeRecord,
     Spliced,
@@ -18,7 +22,7 @@ from rehydrate.model.records import (
     TurnRecord,
 )
 from rehydrate.model.request_packs import ID_BYTES, RequestsRecord
-from rehydrate.model.sealed import Items
+from rehydrate.model.sealed import Items, Listed
 
 from .plan import invocation_name
 from .requests import LONGEST, standing_requests
@@ -97,7 +101,7 @@ def _check_scope(run: Run, path: str) -> list[str]:
     broken = _check_packs(run, path, where)
     if broken:
         return found + broken
-    found += _check_passes(run, path, where)
+    found += _check_passes(run, path, step, where)
     found += _check_names(run, path, where)
     found += _check_state(run, path, where)
     found += _check_maps(run, path, step, where)
@@ -126,18 +130,60 @@ def _check_packs(run: Run, path: str, where: str) -> list[str]:
     return found
 
 
-def _check_passes(run: Run, path: str, where: str) -> list[str]:
+def _check_passes(run: Run, path: str, step: StepRecord | None, where: str) -> list[str]:
     """What a function remembers belongs to a pass that has begun, and so does a scope that it called."""
-    found: list[str] = []
-    passes = run.table(path, "pass")
+    passes: dict[str, PassRecord] = dict(run.items(path, "pass"))
+    found = [f"I26: a pass has a number ({where}: {name!r:.80})" for name in passes if not _is_count(name)]
     for kind in ("call", "calls", "read"):
         numbers = {name.partition(":")[0] for name in run.table(path, kind)}
-        found += [f"I26: a {kind!r} record belongs to a pass ({where}: {number})" for number in numbers - passes.keys()]
+        found += [f"I26: a {kind!r} record belongs to a pass ({where}: {n!r:.80})" for n in numbers if n not in passes]
+    found += [
+        f"I26: a pack of calls has a number ({where}: {name!r:.80})"
+        for name in run.table(path, "calls")
+        if not _is_count(name.partition(":")[2])
+    ]
     scopes: dict[str, ScopeRecord] = dict(run.items(path, "scope"))
     for segment, record in scopes.items():
         if record.call and run.get(path, "call", record.call) is None:
             found.append(f"I27: a called scope has its call ({where}: {segment!r})")
+    going_on = [delivery for delivery in step.deliveries if delivery.kind == "pass"] if step is not None else []
+    going_on += [record for record in run.table(path, "inbox").values() if record.kind == "pass"]
+    found += [
+        f"I28: what goes on is a pass ({where}: {item.name!r:.80})" for item in going_on if item.name not in passes
+    ]
+    if passes:
+        found += _check_waits(run, path, step, passes, where)
     return found
+
+
+def _check_waits(
+    run: Run, path: str, step: StepRecord | None, passes: Mapping[str, PassRecord], where: str
+) -> list[str]:
+    """A pass that waits has its message, an open question its call, and what came back the form of its kind."""
+    begun = {str(delivery.activation) for delivery in step.deliveries} if step is not None else set[str]()
+    found = [
+        f"I29: a pass that waits has its message ({where}: {name!r:.80})"
+        for name, record in passes.items()
+        if record.payload is None and name not in begun
+    ]
+    requests: list[RequestRecord] = list(run.table(path, "request").values())
+    found += [
+        f"I30: an open question of a function has its call ({where}: {request.handler!r:.80})"
+        for request in requests
+        if run.get(path, "call", f"{request.activation}:{request.handler}") is None
+    ]
+    packs: list[CallsRecord] = list(run.table(path, "calls").values())
+    calls: list[tuple[str, CallRecord]] = [*run.items(path, "call"), *(call for p in packs for call in p.calls.items())]
+    found += [
+        f"I31: what a call gives is of its kind ({where}: {name!r:.80})"
+        for name, call in calls
+        if call.value is not None and isinstance(call.value, Listed) != (call.kind == "workflow")
+    ]
+    return found
+
+
+def _is_count(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) < _LONGEST
 
 
 def _check_names(run: Run, path: str, where: str) -> list[str]:

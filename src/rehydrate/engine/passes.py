@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from rehydrate.errors import CheckpointCorruptError
 from rehydrate.ids import child_path, join_slot, outer_id, scope_of, slot
 from rehydrate.model.effects import Again, Ask, Pause
 from rehydrate.model.events import RequestsCancelled, ScopeEnded, ScopeStarted
@@ -167,6 +168,7 @@ def _wait(change: Change, path: str, delivery: Delivery, pause: Pause, asked: in
         payload = step.payloads[delivery.payload]
     asked += record.asked
     draft.put(path, "pass", str(number), msgspec.structs.replace(record, asked=asked, payload=payload, due=pause.due))
+    _pack(draft, path, number)
     for key, value in pause.reads.items():
         draft.put(path, "read", f"{number}:{key}", ReadRecord(value))
 
@@ -218,7 +220,11 @@ def withdraw(change: Change, paths: Iterable[str], number: int | None = None) ->
 def answer_pass(change: Change, path: str, request: RequestRecord, value: Sealed) -> Arrival:
     """Give the answer to a pass that waits for it."""
     name = f"{request.activation}:{request.handler}"
-    record: CallRecord = change.draft.get(path, "call", name)
+    record: CallRecord | None = change.draft.get(path, "call", name)
+    if record is None:
+        raise CheckpointCorruptError(
+            f"the call {name!r:.80} of a function", "its question is open, and it has no record"
+        )
     change.draft.put(path, "call", name, msgspec.structs.replace(record, value=value))
     return Arrival(request.executor, NOTHING, request.trail, "pass", str(request.activation))
 
@@ -309,6 +315,8 @@ def end_idle_passes(change: Change, kept: Iterable[tuple[str, str]] = ()) -> lis
         for name, record in draft.items(path, "pass"):
             number = int(name)
             if (path, name) in spared or running(change, path, number) is not None or record.due is not None:
+                continue
+            if any(item.kind == "pass" and item.name == name for _, item in draft.items(path, "inbox")):
                 continue
             if any(r.activation == number for _, r in requests_in(draft, path)):
                 continue

@@ -14,7 +14,7 @@ from rehydrate.engine.passes import pass_number
 from rehydrate.engine.plan import invocation_name, step_key
 from rehydrate.engine.run import Run, delta_of
 from rehydrate.ids import ancestors, order_key
-from rehydrate.model.effects import Again, Ask, Effect, Pause
+from rehydrate.model.effects import Ask, Effect, Pause
 from rehydrate.model.passes import CallRecord, CallsRecord, PassRecord
 from rehydrate.model.records import (
     Delivery,
@@ -46,8 +46,8 @@ def restart_passes(dropping: Dropping, path: str) -> None:
         delivery = _delivery(step, int(name))
         if delivery is not None and step is not None:
             done: DoneRecord | None = run.get(path, "done", invocation_name(delivery.executor, delivery.activation))
-            if done is not None and not any(isinstance(effect, Pause | Again) for effect in done.effects):
-                continue  # it has returned
+            if done is not None and not any(isinstance(effect, Pause) for effect in done.effects):
+                continue  # it has returned, or begins anew with nothing remembered
         payload = record.payload
         if payload is None and step is not None and delivery is not None:
             payload = step.payloads[delivery.payload]
