@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from rehydrate import FunctionalContext, step, workflow
+from rehydrate.testing import VirtualClock, run_virtually
 from tests.functional.book import answers, run, turns
 
 ORDERS = ["abc", "cba", "bca"]
@@ -133,3 +134,87 @@ def test_what_is_not_called_any_more_holds_nothing_up_for_long(book, store):
     first = run(flow(left_out=False), "x", run_id="r")
     with pytest.raises(Exception, match=r"branch g1\.0 was step 'note' before, and is not called any more"):
         run(flow(left_out=True), responses=answers(first, "!"))
+
+
+def in_reverse(clock, came):
+    """Make a function with steps that end one after the other, the last first, and code that takes time after each."""
+
+    @step
+    async def ended(number: int) -> int:
+        await asyncio.sleep(5 - number)
+        return number
+
+    @workflow(types=[bool])
+    async def flow(count: int, ctx: FunctionalContext) -> list[int]:
+        order = []
+
+        async def one(number):
+            order.append(await ended(number))
+            clock.advance(0.4)
+
+        await asyncio.gather(*[one(number) for number in range(count)])
+        came.append(order)
+        await ctx.request_info("?", response_type=bool)
+        return order
+
+    return flow
+
+
+def test_code_that_takes_time_after_each_does_not_change_the_order():
+    """Two seconds of it hold up the last for longer than anybody waits for one that is not called any more."""
+    clock, came = VirtualClock(), []
+
+    async def scenario():
+        flow = in_reverse(clock, came)
+        first = await flow.run(5)
+        await flow.run(checkpoint=first.checkpoint, responses=answers(first, True))
+
+    run_virtually(scenario(), clock=clock)
+    assert came == [[4, 3, 2, 1, 0], [4, 3, 2, 1, 0]]
+
+
+def late_beside_others(came):
+    """Make a function with a branch that takes time of its own before its steps, beside two that are called in the
+    wrong order, and a step after all of them."""
+
+    @step
+    async def ended(name: str, seconds: float) -> str:
+        await asyncio.sleep(seconds)
+        return name
+
+    @workflow(types=[bool])
+    async def flow(text: str, ctx: FunctionalContext) -> list[str]:
+        order = []
+
+        async def late():
+            await asyncio.sleep(1.5)
+            order.append(await ended("a", 0))
+            order.append(await ended("b", 0))
+            order.append(await ended("c", 0))
+
+        async def other(name, seconds):
+            order.append(await ended(name, seconds))
+
+        await asyncio.gather(late(), other("e", 3), other("d", 2))
+        order.append(await ended("f", 0))
+        came.append(order)
+        await ctx.request_info("?", response_type=bool)
+        return order
+
+    return flow
+
+
+def test_where_one_is_late_the_others_are_given_in_their_order_and_it_waits_for_none():
+    """Those that wait for it go on after a second, the one that came first before the other; then it takes its own
+    time and no more."""
+    came, clock = [], VirtualClock()
+
+    async def scenario():
+        flow = late_beside_others(came)
+        first = await flow.run("x")
+        passed = clock.passed
+        await flow.run(checkpoint=first.checkpoint, responses=answers(first, True))
+        return clock.passed - passed
+
+    assert run_virtually(scenario(), clock=clock) == 1.5
+    assert came == [list("abcdef"), list("deabcf")]
