@@ -18,14 +18,29 @@ _PLAIN: Final = 1000
 _LARGEST: Final = 1 << 62
 
 
+class Branches:
+    """How many of the branches of a pass go on as far as is seen, and how many do not wait in their own task."""
+
+    __slots__ = ("going", "handing")
+
+    def __init__(self) -> None:
+        self.going = self.handing = 0
+
+
 class Branch:
     """One line of calls in a pass: their order in it is checked."""
 
-    __slots__ = ("_calls", "_gathers", "_seeds", "_tasks", "below", "name", "over", "own", "parent", "position", "task")
+    __slots__ = (
+        "_calls", "_gathers", "_seeds", "_tasks", "all", "below", "name", "over", "own", "parent", "position", "task",
+    )  # fmt: skip
 
     def __init__(self, name: str, parent: Branch | None, task: asyncio.Task[object] | None = None) -> None:
         self.name = name
         self.parent = parent
+        #: Those of the same pass. (Were the first branch kept here, it would keep itself.)
+        self.all: Branches = Branches() if parent is None else parent.all
+        self.all.going += 1
+        self.all.handing += 1
         self.task = task
         self.position = 0
         #: Waits of its own task, and of tasks that it has made.
@@ -34,11 +49,6 @@ class Branch:
         self._gathers = self._seeds = 0
         self._tasks: dict[str, int] = {}
         self._calls: dict[str, int] = {}
-
-    @property
-    def is_waiting(self) -> bool:
-        """Whether it can go on only with something that a call of it gives."""
-        return self.over or self.own > 0 or self.below > 0
 
     def next_name(self) -> str:
         """Return the name of its next call."""
@@ -68,14 +78,30 @@ class Branch:
 
     def count(self, task: asyncio.Task[object] | None, change: int) -> None:
         """Note that a task begins or ends to wait on its behalf."""
-        if task is self.task:
-            self.own += change
-        else:
-            self.below += change
+        own = change if task is self.task else 0
+        self._count(own, change - own)
         above = self.parent
         while above is not None:
-            above.below += change
+            above._count(0, change)
             above = above.parent
+
+    def end(self) -> None:
+        """Note that its task is over: it keeps nobody from waiting any more."""
+        self._count_in_all(-1)
+        self.over = True
+
+    def _count(self, own: int, below: int) -> None:
+        self._count_in_all(-1)
+        self.own += own
+        self.below += below
+        self._count_in_all(1)
+
+    def _count_in_all(self, change: int) -> None:
+        if self.over or self.own:
+            return
+        self.all.handing += change
+        if not self.below:
+            self.all.going += change
 
 
 def called_number(pass_number: int, branch: str, occurrence: int) -> int:

@@ -66,7 +66,7 @@ class Pass:
         self.closed = ""
         self.held = False
         self._late = LateCalls()
-        self.waiting = Waiting(self.where, self._is_busy, self._pause)
+        self.waiting = Waiting(self.where, self._see_called, self._pause)
         place = self.path, body.id, self.number
         self.memory = Memory(around.run, place, self.waiting, tell, self.fault)
         self.order = Order(self.memory.known.values(), self.waiting)
@@ -195,10 +195,11 @@ class Pass:
         self._leave_if_done()
         self.waiting.changed()
 
-    def _is_busy(self, path: str) -> bool:
-        """Tell whether a called scope can go on, or is not there: then it is to begin, or has come back unheard."""
+    def _see_called(self) -> Callable[[str], bool]:
+        """Return what tells whether a called scope can go on, or is not there: then it is to begin, or has come back
+        unheard. It is good until the run changes."""
         change = Change(self.around.outlets.graph_at(""), self.around.run)
-        return not is_live(change.draft, path) or busy(change, path)
+        return lambda path: not is_live(change.draft, path) or busy(change, path)
 
     def _pause(self) -> None:
         self.memory.note_given_up()

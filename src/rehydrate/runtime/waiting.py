@@ -8,6 +8,7 @@ would be done again anyway. Nothing here leaves the pass.
 from __future__ import annotations
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from contextvars import copy_context
 from types import CoroutineType
@@ -28,17 +29,17 @@ _SECONDS: Final = 1.0
 
 
 class Waiting:
-    """The branches of one pass. `is_busy` tells whether a called scope can go on by itself; `rested` is called when all
-    of the pass waits for the outside."""
+    """The branches of one pass. `see_called` returns what tells, of the run as it is now, whether a called scope can go
+    on by itself; `rested` is called when all of the pass waits for the outside."""
 
     __slots__ = (
-        "_branches", "_is_busy", "_is_patient", "_outside", "_rested", "_settling", "_version", "_where", "called",
+        "_branches", "_is_patient", "_outside", "_rested", "_see_called", "_settling", "_version", "_where", "called",
         "closed", "executing", "main", "running", "tasks",
     )  # fmt: skip
 
-    def __init__(self, where: str, is_busy: Callable[[str], bool], rested: Callable[[], None]) -> None:
+    def __init__(self, where: str, see_called: Callable[[], Callable[[str], bool]], rested: Callable[[], None]) -> None:
         self._where = where
-        self._is_busy = is_busy
+        self._see_called = see_called
         self._rested = rested
         self.main = Branch("", None)
         self._branches: dict[Branch, None] = {self.main: None}
@@ -47,7 +48,7 @@ class Waiting:
         #: Questions that are waited for.
         self._outside = 0
         #: Where called scopes are that are waited for, by call.
-        self.called: dict[str, str] = {}
+        self.called: OrderedDict[str, str] = OrderedDict()
         #: Tasks that run steps or wait for calls; one that only waits for what another has called is no branch.
         self.tasks: set[asyncio.Task[AnyValue] | None] = set()
         self._version = 0
@@ -77,7 +78,7 @@ class Waiting:
         if CALLER.get() is None and branch is not None:
             problem = "a step uses the context, and what it does with it would not be done when the step is remembered"
             raise EffectError(self._where, problem, "Use ctx in the function of the workflow, around the step.")
-        if branch is None or branch not in self._branches:
+        if branch is None or branch.all is not self.main.all:  # one that is over may have made the task
             problem = "the context was used from a task or thread that is not one of this pass"
             raise ClosedContextError(
                 self._where, problem, "Use ctx where the function runs, or in tasks that it makes."
@@ -113,7 +114,7 @@ class Waiting:
         return task
 
     def _end(self, branch: Branch) -> None:
-        branch.over = True
+        branch.end()
         if not self.closed:
             self._branches.pop(branch, None)
             self.changed()
@@ -158,39 +159,47 @@ class Waiting:
 
     def look(self) -> None:
         """Let the pass rest, unless something happens meanwhile that keeps it from that."""
-        if self.closed or not self._waits():
+        if self.closed or not self._may_rest():
             return
-        seen = all(branch.is_waiting for branch in self._branches)
+        seen = not self.main.all.going
+        if self._settling is not None and not (seen and self._is_patient):
+            return
+        if self._can_called_go_on():
+            return
         if self._settling is not None:
-            if not (seen and self._is_patient):
-                return
             self._settling.cancel()  # what it was to give time to is seen to wait now
             self._settling = None
         self._is_patient = not seen
         if not seen:
             self._settling = asyncio.get_running_loop().call_later(_SECONDS, self._settle, self._version, 0)
             return
-        own = all(branch.own for branch in self._branches)
-        self._settle(self._version, _TURNS if own else _TURNS_OF_TASKS)
+        self._settle(self._version, _TURNS_OF_TASKS if self.main.all.handing else _TURNS)
 
     def _settle(self, version: int, turns: int) -> None:
         self._settling = None
         if self.closed:
             return
-        if version != self._version or not self._waits():  # a step that has begun meanwhile is no call
+        if version != self._version or not self._may_rest():  # a step that has begun meanwhile is no call
             self.look()
         elif turns:
             self._settling = asyncio.get_running_loop().call_soon(self._settle, version, turns - 1)
-        else:
+        elif not self._can_called_go_on():
             self._rested()
 
-    def _waits(self) -> bool:
-        """Tell whether what is seen of the pass can go on only with something from outside."""
-        if self.running:
-            return False
-        if not self.called:
-            return self._outside > 0
-        return not any(self._is_busy(path) for path in self.called.values())
+    def _may_rest(self) -> bool:
+        """Tell whether the pass waits for the outside or for called scopes, and runs no step."""
+        return not self.running and (self._outside > 0 or bool(self.called))
+
+    def _can_called_go_on(self) -> bool:
+        """Tell whether a called scope can go on by itself. Each look begins where the last one found that it can, so
+        that those that wait are not asked again and again."""
+        can_go_on = self._see_called()
+        for _ in range(len(self.called)):
+            name, path = next(iter(self.called.items()))
+            if can_go_on(path):
+                return True
+            self.called.move_to_end(name)
+        return False
 
 
 async def in_branch(branch: Branch, awaitable: Awaitable[Value]) -> Value:
