@@ -6,6 +6,7 @@ import pytest
 
 from rehydrate import FunctionalContext, step, workflow
 from rehydrate.testing import VirtualClock, run_virtually
+from tests.differential.moments import pause
 from tests.functional.book import answers, run, turns
 
 ORDERS = ["abc", "cba", "bca"]
@@ -141,7 +142,7 @@ def in_reverse(clock, came):
 
     @step
     async def ended(number: int) -> int:
-        await asyncio.sleep(5 - number)
+        await pause(5 - number)
         return number
 
     @workflow(types=[bool])
@@ -179,7 +180,7 @@ def late_beside_others(came):
 
     @step
     async def ended(name: str, seconds: float) -> str:
-        await asyncio.sleep(seconds)
+        await pause(seconds)
         return name
 
     @workflow(types=[bool])
@@ -187,7 +188,7 @@ def late_beside_others(came):
         order = []
 
         async def late():
-            await asyncio.sleep(1.5)
+            await pause(1.5)
             order.append(await ended("a", 0))
             order.append(await ended("b", 0))
             order.append(await ended("c", 0))
@@ -218,3 +219,50 @@ def test_where_one_is_late_the_others_are_given_in_their_order_and_it_waits_for_
 
     assert run_virtually(scenario(), clock=clock) == 1.5
     assert came == [list("abcdef"), list("deabcf")]
+
+
+def slow_to_note(came, seconds):
+    """Make a function of four branches, of which two take some turns of the loop to note what came back to them."""
+
+    @step
+    async def ended(number: int) -> int:
+        await pause(number * seconds)
+        return number
+
+    @workflow(types=[int])
+    async def flow(text: str, ctx: FunctionalContext) -> list[int]:
+        order = []
+
+        def call(number):
+            return ended(number) if text == "steps" else ctx.request_info(number, response_type=int)
+
+        async def slow(number):
+            found = await call(number)
+            await turns(3)
+            order.append(found)
+
+        async def quick(number):
+            order.append(await call(number))
+
+        await ctx.gather(slow(0), quick(1), slow(2), quick(3))
+        came.append(order)
+        await ctx.request_info("last", response_type=int)
+        return order
+
+    return flow
+
+
+@pytest.mark.parametrize(("what", "seconds"), [("steps", 1), ("steps", 0), ("questions", 0)])
+def test_what_came_back_at_once_is_noted_as_what_came_back_one_after_the_other(what, seconds):
+    """The function has time for what it makes of one before it is given the next, at first as when it runs anew."""
+    came = []
+
+    async def scenario():
+        flow = slow_to_note(came, seconds)
+        result = await flow.run(what)
+        while result.pending_requests:
+            given = [request.answer(number) for number, request in enumerate(result.pending_requests)]
+            result = await flow.run(checkpoint=result.checkpoint, responses=given)
+
+    run_virtually(scenario())
+    assert came == [[0, 1, 2, 3], [0, 1, 2, 3]]

@@ -27,7 +27,7 @@ _PATIENCE: Final = 1.0
 class Order:
     """That of one pass. Numbers begin at 1; what has none came back while the function did not run."""
 
-    __slots__ = ("_arrivals", "_is_late", "_last", "_left", "_settling", "_timer", "_waiters", "_waiting")
+    __slots__ = ("_arrivals", "_by_itself", "_is_late", "_last", "_left", "_settling", "_timer", "_waiters", "_waiting")
 
     def __init__(self, known: Iterable[CallRecord], waiting: Waiting) -> None:
         numbered = [record for record in known if record.order]
@@ -38,27 +38,41 @@ class Order:
         self._arrivals = count()
         self._waiting = waiting
         self._settling = False
+        #: Whether the function itself made the calls that this is for, and nobody else called anything.
+        self._by_itself = False
         #: Runs while somebody waits and nothing settles.
         self._timer: asyncio.TimerHandle | None = None
         #: Whether that was up, and nothing has been given since.
         self._is_late = False
 
     def next_number(self) -> int:
-        """Return the number of what comes back now."""
+        """Return the number of what is given now."""
         self._last += 1
         return self._last
 
+    def come_back(self) -> int:
+        """Return the number of what comes back now. It has a `turn`, or is dropped."""
+        self._left.append(self.next_number())
+        return self._last
+
+    def drop(self, number: int) -> None:
+        """Hold nothing up for what nobody waits for any more."""
+        if self._left and self._left[0] <= number and number in self._left:
+            self._left.remove(number)
+            self._begin_to_settle()
+
     async def turn(self, number: int) -> None:
-        """Wait until all that came back before is given."""
-        if not self._waiting.is_alone():
+        """Wait until all that came back before is given, and the function has made of it what it does at once."""
+        alone = self._waiting.is_alone()
+        if not alone:
             await asyncio.sleep(0)  # as it was waited for at first, tasks that are to begin begin before it
-        if not self._is_next(number or inf):
+        if not self._is_next(number or inf) or (self._settling and not (alone and self._by_itself)):
             await self._wait(number or inf)
         while self._left and number and self._left[0] <= number:
             self._left.popleft()
         self._is_late = False
-        if self._first() is not None:
-            self._begin_to_settle()
+        self._by_itself = alone and (self._by_itself or not self._settling)
+        self._begin_to_settle()
 
     def _is_next(self, number: float) -> bool:
         """Tell whether nothing is left that came before; one that is late, as others went before it, is not held."""

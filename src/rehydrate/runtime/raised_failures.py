@@ -28,11 +28,12 @@ class RaisedFailures:
         """Return the calls whose failures led to an error, or after which nothing was called that may have come of
         them."""
         chain = list(_behind(error))
-        return tuple(
+        found = [
             call
             for raised, call, calls in self._raised
             if calls == self.calls or any(raised is other for other in chain)
-        )
+        ]
+        return tuple(dict.fromkeys(found))
 
 
 def _behind(error: BaseException) -> Iterator[BaseException]:

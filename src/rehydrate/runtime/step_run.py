@@ -114,7 +114,7 @@ async def _attempt(current: Pass, step: AnyStep, sealed: Sealed, call: Call, rec
         except NotStorableError as error:
             where = f"the result of step {step.name!r}: {error.where}".removesuffix(": ")
             raise NotStorableError(error.type, where, error.why) from None
-        order = current.order.next_number()
+        order = current.order.come_back()
         await _save(current, call, msgspec.structs.replace(record, value=result, due=None, order=order))
         _emit(current, StepFinished, step=step.name)
         return result
@@ -134,8 +134,13 @@ def _emit(current: Pass, kind: Callable[..., LiveEvent], **facts: object) -> Non
 
 async def _save(current: Pass, call: Call, record: CallRecord) -> None:
     saved = current.memory.note(call, record)
-    if saved is not None:
-        await saved
+    try:
+        if saved is not None:
+            await saved
+        if record.order:
+            await current.order.turn(record.order)
+    finally:
+        current.order.drop(record.order)
 
 
 async def _after_failure(current: Pass, step: AnyStep, call: Call, record: CallRecord, error: Exception) -> CallRecord:
@@ -148,9 +153,11 @@ async def _after_failure(current: Pass, step: AnyStep, call: Call, record: CallR
         record = msgspec.structs.replace(record, failed=failed, due=current.clock.time() + again)
         await _save(current, call, record)
         return record
-    order = current.order.next_number()
-    await _save(current, call, msgspec.structs.replace(record, failed=failed, due=None, failure=failure, order=order))
+    order = current.order.come_back()
     raised = StepFailedError(current.where, step.name, failure.type, failure.text)
+    record = msgspec.structs.replace(record, failed=failed, due=None, failure=failure, order=order)
+    current.memory.failures.add(raised, call.name)  # also where the function ends before it has its turn
+    await _save(current, call, record)
     current.memory.failures.add(raised, call.name)
     raise raised from error
 
