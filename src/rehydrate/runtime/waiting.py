@@ -68,6 +68,13 @@ class Waiting:
             if task.cancelling() == before:  # else another one has handed it on, and it may clean up after that
                 task.cancel()
 
+    def let_go(self) -> None:
+        """Refer to nobody any more; it is closed, and nothing is looked at."""
+        self._is_busy = _always
+        self._rested = _nothing
+        self.tasks.clear()
+        self.main.task = None
+
     def check(self) -> Branch:
         """Return the branch of the code that runs here, or of who made its task.
 
@@ -114,6 +121,7 @@ class Waiting:
 
     def _end(self, branch: Branch) -> None:
         branch.over = True
+        branch.task = None
         if not self.closed:
             self._branches.pop(branch, None)
             self.changed()
@@ -145,6 +153,7 @@ class Waiting:
         finally:
             self.tasks.discard(task)
             branch.count(task, -1)
+            del task  # else a task that is cancelled here would keep itself: it keeps the error, and that this frame
             self.changed()
 
     def moved(self) -> None:
@@ -191,6 +200,16 @@ class Waiting:
         if not self.called:
             return self._outside > 0
         return not any(self._is_busy(path) for path in self.called.values())
+
+
+def _always(path: str) -> bool:
+    """Tell that a scope is busy."""
+    del path
+    return True
+
+
+def _nothing() -> None:
+    """Do nothing."""
 
 
 async def in_branch(branch: Branch, awaitable: Awaitable[Value]) -> Value:
