@@ -19,6 +19,8 @@ from rehydrate.stores.packing import LARGE, Source, recipe_of
 from .names import data_of, text_of
 
 _HALF: Final = 1 << 31
+#: Where the data of a row must end: a byte later and the server could not count it.
+_LAST: Final = _HALF - 1
 #: The record sum covers what a list says, too; this finds what was changed before anything is built upon it.
 _CHECK_BYTES: Final = 4
 #: Bytes of an unpacked list of what a commit did; more is damage.
@@ -143,6 +145,8 @@ def open_live(row: Sequence[object], what: str) -> Place:
     place = Place(text_of(key, what), seq, start, size, data)
     if _crc(place, key) != crc:
         raise CheckpointCorruptError(what, "where a record is does not fit its checksum")
+    if start != INLINE and not (start >= 0 and start + abs(size) < _LAST):
+        raise CheckpointCorruptError(what, "a record of it is where none can be")
     return place
 
 
@@ -204,7 +208,7 @@ def open_entries(data: object, what: str) -> list[Entry]:
             if key is not None:
                 found.append(Entry(key, start, size))
             start += abs(size)
-    if end != len(small) or start >= _HALF:
+    if end != len(small) or start >= _LAST:
         raise CheckpointCorruptError(what, "its list of records has other bytes than it says")
     return found
 
