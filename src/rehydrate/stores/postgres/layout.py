@@ -210,6 +210,8 @@ def open_entries(data: object, what: str) -> list[Entry]:
             start += abs(size)
     if end != len(small) or start >= _LAST:
         raise CheckpointCorruptError(what, "its list of records has other bytes than it says")
+    if len({entry.key for entry in found}) < len(found):
+        raise CheckpointCorruptError(what, "its list of records has a key twice")
     return found
 
 
