@@ -70,7 +70,7 @@ def unneeded(session: Session, no: int, dropped: Sequence[int], what: str) -> li
             used = sum(entry.used for entry in left)
             if seq in sources or length - used < max(_WORTH, used):
                 if len(left) < len(entries):
-                    asked.append((_LIST, (seal_entries(left), no, seq)))
+                    asked.append((_LIST, (seal_entries(left, session.store), no, seq)))
             else:
                 asked += _rewritten(session, no, seq, left, what)
     return [(_FORGET, (no, [seq for seq in dropped if seq not in empty])), *asked, (_DROP, (no, empty))]
@@ -119,4 +119,7 @@ def _rewritten(session: Session, no: int, seq: int, left: Sequence[Entry], what:
         entries.append(entry._replace(start=at))
         moved.append(live_row(Place(entry.key, seq, at, entry.size)))
         at += entry.used
-    return [(_REWRITE, (seal_entries(entries), b"".join(data), no, seq)), (_MOVE, (*columns(6, moved), no))]
+    return [
+        (_REWRITE, (seal_entries(entries, session.store), b"".join(data), no, seq)),
+        (_MOVE, (*columns(6, moved), no)),
+    ]

@@ -78,7 +78,7 @@ def write_commits(session: Session, commits: Sequence[Commit], now: float | None
             return [refused(session, commits, error)]
         return _write_apart(session, commits, now, again=again)
     if len(good) < len(commits):
-        # A run that is damaged holds up no other.
+        # A run that is damaged holds up no other, nor does a commit that is too large.
         rest = [commit for commit, plan in zip(commits, plans, strict=True) if isinstance(plan, Plan)]
         outcomes = iter(write_commits(session, rest, now, again=again) if rest else ())
         return [next(outcomes) if isinstance(plan, Plan) else plan for plan in plans]
