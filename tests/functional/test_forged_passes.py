@@ -3,11 +3,13 @@
 import msgspec
 import pytest
 
-from rehydrate import FunctionalContext, WorkflowCheckpoint, step, workflow
-from rehydrate.engine.run import Run
+from rehydrate import FunctionalContext, step, workflow
+from rehydrate.codecs.records import encode_record
 from rehydrate.errors import InconsistentRunError
+from rehydrate.model.checkpoint import Head, Stored, key_text
 from rehydrate.model.passes import CallsRecord
 from rehydrate.model.sealed import Listed, Sealed
+from rehydrate.runtime.checkpoint import restored
 from tests.functional.book import run
 
 
@@ -26,6 +28,12 @@ async def above(text: str, ctx: FunctionalContext) -> str:
     await noted(text)
     answer, called = await ctx.gather(ctx.request_info("?", response_type=bool), ctx.call(below, text))
     return f"{answer} {called}"
+
+
+def loaded(header, records):
+    """Return a checkpoint as it is read from a store."""
+    stored = {key_text(*key): encode_record(record) for key, record in records.items()}
+    return restored(Stored(header, stored, {}, Head(header, None, 1, False)))
 
 
 def renumber(records, name):
@@ -57,19 +65,17 @@ FORGED = {
 
 @pytest.mark.parametrize("forged", FORGED)
 def test_what_does_not_fit_together_is_refused(forged):
-    """Nothing runs of a checkpoint whose passes and calls are not what the engine writes."""
+    """Nothing runs of a stored checkpoint whose passes and calls are not what the engine writes."""
     paused = run(above, "a")
     records = dict(paused.checkpoint.records.records())
     FORGED[forged](records)
-    checkpoint = WorkflowCheckpoint(paused.checkpoint.header, Run(records.items()))
-    answers = [request.answer(True) for request in paused.pending_requests]
     with pytest.raises(InconsistentRunError, match=forged.partition(" ")[0]):
-        run(above, checkpoint=checkpoint, responses=answers)
+        loaded(paused.checkpoint.header, records)
 
 
 def test_what_fits_together_goes_on():
     """The same without a change."""
     paused = run(above, "a")
-    checkpoint = WorkflowCheckpoint(paused.checkpoint.header, Run(paused.checkpoint.records.records()))
+    checkpoint = loaded(paused.checkpoint.header, dict(paused.checkpoint.records.records()))
     answers = [request.answer(True) for request in paused.pending_requests]
     assert run(above, checkpoint=checkpoint, responses=answers).outputs == ["True a True"]

@@ -33,8 +33,8 @@ def one_step(book, store, work, give, types=(str,)):
     async def flow(text: str, ctx: FunctionalContext) -> str:
         try:
             found = await step(name="work")(work)(give)
-        except NotStorableError as error:
-            book(f"refused: {error.type} {error.where}")
+        except (NotStorableError, StepFailedError) as error:
+            book(f"refused: {error.type}")
             raise
         await ctx.request_info("?", response_type=str)
         return f"{type(found).__name__} {found!r}"
@@ -56,14 +56,15 @@ def test_an_empty_result_is_a_result(book, store, value):
 
 
 def test_a_result_that_cannot_be_stored_is_refused_at_its_step(book, store):
-    """At the line of the step, naming it and the type; nothing later has run, and the run can be repaired."""
+    """As a failure of the step, naming it and the type; nothing later has run, and the run can be repaired."""
 
     async def gives(value: str) -> object:
         book("work")
         return {"a": [Unknown()]}
 
     error = failed(one_step(book, store, gives, "x"), "x", run_id="r")
-    assert isinstance(error.__cause__, NotStorableError)
+    assert isinstance(error.__cause__, StepFailedError)
+    assert error.__cause__.type == "NotStorableError"
     assert book.took()[:1] == ["work"]
     for part in ("Unknown", "the result of step 'work'"):
         assert part in str(error)

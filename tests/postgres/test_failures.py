@@ -3,7 +3,9 @@
 import asyncio
 import socket
 from collections.abc import Callable
+from types import SimpleNamespace
 
+import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
@@ -14,6 +16,7 @@ from rehydrate.errors import (
     StoreReadOnlyError,
     StoreUnavailableError,
 )
+from rehydrate.stores.postgres.failures import is_of_rows
 from rehydrate.testing.store_contract import CommitMaker, ManualClock
 from tests.postgres.relays import Relay
 from tests.postgres.server import Place
@@ -110,6 +113,16 @@ def test_a_server_that_cannot_write_says_why(
     asyncio.run(main())
 
 
+def test_an_error_that_ends_the_connection_is_no_rows() -> None:
+    """A server that breaks down while it reads ends the connection: all is asked again on another one."""
+
+    class Ends(psycopg.errors.DataCorrupted):
+        diag = SimpleNamespace(severity_nonlocalized="FATAL")
+
+    assert is_of_rows(psycopg.errors.DataCorrupted()) is True
+    assert is_of_rows(Ends()) is False
+
+
 def breaks(place: Place, table: str, state: str, when: str = "true") -> None:
     """Let inserts into a table fail with a SQLSTATE."""
     place.change(
@@ -136,14 +149,17 @@ def test_a_transaction_that_lost_is_done_again(postgres: Place, state: str) -> N
     asyncio.run(main())
 
 
-def test_one_row_that_is_refused_undoes_its_own_commit_only(postgres: Place) -> None:
+@pytest.mark.parametrize(("state", "kind"), [("22000", StoreUnavailableError), ("XX001", CheckpointCorruptError)])
+def test_one_row_that_is_refused_undoes_its_own_commit_only(
+    postgres: Place, state: str, kind: type[RehydrateError]
+) -> None:
     """Of commits that share a transaction, the one with a row that the server refuses fails, and only that."""
 
     async def main() -> None:
         async with postgres.store(clock=CLOCK, retry_waits=()) as store:
             makers = [CommitMaker(f"r{number}") for number in range(10)]
             await asyncio.gather(*(store.commit(maker.claim()) for maker in makers))
-            breaks(postgres, "checkpoint", "22000", "length(NEW.data) = 777")
+            breaks(postgres, "checkpoint", state, "length(NEW.data) = 777")
             results = await asyncio.gather(
                 *(
                     store.commit(maker.step({"k": b"v" * (777 if number == 4 else 300)}))
@@ -152,7 +168,7 @@ def test_one_row_that_is_refused_undoes_its_own_commit_only(postgres: Place) -> 
                 return_exceptions=True,
             )
             assert [number for number, result in enumerate(results) if result is not None] == [4]
-            assert isinstance(results[4], StoreUnavailableError)
+            assert isinstance(results[4], kind)
             assert [header.seq for header in await store.runs()] == [1, 1, 1, 1, 0, 1, 1, 1, 1, 1]
 
     asyncio.run(main())

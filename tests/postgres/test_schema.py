@@ -266,7 +266,7 @@ def test_no_statement_reads_a_whole_table(large: Place) -> None:
     commit = telling(maker.step({"k": b"v"}, ["l"], requests=[request], turn=maker.turn("k")), b"e", last=1)
     commit = msgspec.structs.replace(commit, taken=(1,))
     commits = [claim, *(CommitMaker(f"r{n}").claim() for n in range(3)), commit]
-    plans = [Plan(laid_out(each), {"k": RecordPlace("k", 0, 0, 1), "l": None}) for each in commits]
+    plans = [Plan(laid_out(each, "it"), {"k": RecordPlace("k", 0, 0, 1), "l": None}) for each in commits]
     run, runs = (7,), reading._RUNS
     of_run = "run = (SELECT no FROM rehydrate.run WHERE run_id = %s)"
     asked = {

@@ -113,6 +113,7 @@ def workflow(
     """
     current = inspect.currentframe()
     frame = current.f_back if current else None
+    del current  # a frame that refers to itself waits for the collector, with all around it
 
     def make(function: Callable[..., AnyValue]) -> FunctionalWorkflow[AnyValue, AnyValue]:
         plain = cast("object", function)

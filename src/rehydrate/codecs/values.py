@@ -28,6 +28,10 @@ _encode: Final = msgspec.msgpack.Encoder().encode
 _UNCOMMON: Final = (OverflowError, UnicodeEncodeError)
 
 
+#: So many codecs with further types are kept.
+_REMEMBERED: Final = 256
+
+
 class ValueCodec:
     """Seals and opens values of the types of one registry; threads may share one.
 
@@ -37,6 +41,7 @@ class ValueCodec:
     def __init__(self, registry: TypeRegistry, *, takes_all: bool = False) -> None:
         #: Classes that joined without a mark, by name; `None` where none may.
         self._joined: dict[str, type] | None = {} if takes_all else None
+        self._extended: dict[int, tuple[tuple[object, ...], ValueCodec]] = {}
         self._learn(registry)
 
     @property
@@ -54,13 +59,18 @@ class ValueCodec:
         self._careful = make_table(registry, careful=True)
         self._decode = make_decode(registry)
 
-    def learn(self, types: tuple[object, ...]) -> None:
-        """Let types join that are known only now: those of a step when it is first called.
+    def extended(self, types: tuple[object, ...]) -> ValueCodec:
+        """Return a codec that knows further types and type hints, this one where it knows them.
 
         Raises `TypeNameConflictError` and `UnresolvedTypeError`.
         """
-        if not self.registry.knows(types):
-            self._learn(self.registry.joined_by(*types))
+        found = self._extended.get(id(types))  # hints need not be hashable, and whoever asks often has them at hand
+        if found is None:
+            codec = self if self.registry.knows(types) else ValueCodec(self.registry.joined_by(*types))
+            if len(self._extended) >= _REMEMBERED:
+                self._extended = {}
+            found = self._extended[id(types)] = types, codec
+        return found[1]
 
     def seal(self, value: object) -> Sealed:
         """Return a value as its type's name and bytes; raises `NotStorableError`."""

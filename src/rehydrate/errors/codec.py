@@ -29,7 +29,7 @@ class NotStorableError(CallError, TypeError):
         """Say what to do next."""
         return (
             "Store dataclasses, pydantic models, msgspec structs, attrs classes, enums and built-in values, registered"
-            " by a handler's annotation or with @checkpointable, and keep live objects in resources."
+            " by a handler's annotation, a function's types=, or @checkpointable, and keep live objects in resources."
         )
 
 

@@ -144,6 +144,7 @@ def step(
     """
     current = inspect.currentframe()
     frame = current.f_back if current else None
+    del current  # a frame that refers to itself waits for the collector, with all around it
 
     def make(function: Callable[..., AnyValue]) -> AnyStep:
         plain = cast("object", function)

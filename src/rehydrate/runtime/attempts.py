@@ -22,15 +22,14 @@ def policy_of(around: Surroundings, start: StartInvocation) -> AttemptPolicy | N
 
 
 def seconds_to_wait(around: Surroundings, start: StartInvocation, clock: Clock) -> float:
-    """Return how long an attempt still has to wait, 0 or less for not at all.
+    """Return how long an attempt still has to wait, 0 or less for not at all, whatever became of the clock since."""
+    return 0.0 if start.due is None else seconds_left(policy_of(around, start), start.due, clock)
 
-    It is never longer than today's policy makes anyone wait, whatever became of the clock since.
-    """
-    if start.due is None:
-        return 0.0
-    policy = policy_of(around, start)
+
+def seconds_left(policy: AttemptPolicy | None, due: float, clock: Clock) -> float:
+    """Return how long an attempt still has to wait that is due then, but no longer than the policy makes anyone."""
     longest = policy.retry.max_delay if policy is not None and policy.retry is not None else 0.0
-    return min(start.due - clock.time(), longest)
+    return min(due - clock.time(), longest)
 
 
 def after_failure(

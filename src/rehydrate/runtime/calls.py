@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 import msgspec
 
-from rehydrate.codecs import type_name
+from rehydrate.codecs import ValueCodec, type_name
 from rehydrate.errors import EffectError, MessageTypeError, NotStorableError, StepFailedError
 from rehydrate.graph.executor import Executor
 from rehydrate.graph.hints import describe
@@ -27,7 +27,7 @@ from rehydrate.model.passes import CallRecord
 from rehydrate.model.sealed import Listed, Sealed
 
 from .requests import hint_named
-from .step_run import run_step
+from .step_run import codec_of, run_step
 
 if TYPE_CHECKING:
     from .functional_pass import Pass
@@ -42,17 +42,14 @@ class Calls:
     def __init__(self, current: Pass) -> None:
         self._pass = current
         self._codec = current.around.codec
-        self._learned: set[AnyStep] = set()
 
     def call_step(self, step: AnyStep, args: tuple[object, ...], kwargs: dict[str, object]) -> Running[AnyValue]:
         """Name a call of a step, and return what runs it or gives what it gave."""
         current = self._pass
         if current.closed:
             return current.gone()
-        if step not in self._learned:
-            self._codec.learn(step.hints)
-            self._learned.add(step)
-        sealed = self.sealed(step.arguments(args, kwargs), f"an argument of step {step.name!r}")
+        codec = codec_of(current, step)
+        sealed = _sealed(codec, step.arguments(args, kwargs), f"an argument of step {step.name!r}")
         call = current.memory.enter("step", step.name, _digest(sealed))
         if call is None:
             return current.gone()
@@ -62,7 +59,7 @@ class Calls:
         elif record.given_up:
             return current.waiting.for_nothing()
         elif record.value is not None:
-            return self._given(call, record)
+            return self._given(call, record, codec)
         elif record.failure is not None:
             return self._failed(call, step, record.failure)
         return run_step(current, step, sealed, call, record)
@@ -83,7 +80,7 @@ class Calls:
             return current.gone()
         record = call.record
         if record is not None and record.value is not None:
-            return self._given(call, record)
+            return self._given(call, record, self._codec)
         if record is None:
             current.memory.note(call, CallRecord("question", sealed.type, digest), waits=False)
         if call.name not in current.memory.open:
@@ -218,9 +215,9 @@ class Calls:
                     task.cancel()
             raise
 
-    async def _given(self, call: Call, record: CallRecord) -> AnyValue:
+    async def _given(self, call: Call, record: CallRecord, codec: ValueCodec) -> AnyValue:
         await self._in_order(call, record)
-        return self._codec.open(cast("Sealed", record.value))
+        return codec.open(cast("Sealed", record.value))
 
     async def _in_order(self, call: Call, record: CallRecord) -> None:
         """Let what came back before be given first; what came back while nobody ran comes after that, and is noted."""
@@ -241,10 +238,14 @@ class Calls:
 
     def sealed(self, value: object, what: str) -> Sealed:
         """Seal a value here and now. Raises `NotStorableError` that names what was to be stored."""
-        try:
-            return self._codec.seal(value)
-        except NotStorableError as error:
-            raise NotStorableError(error.type, f"{what}: {error.where}".removesuffix(": "), error.why) from None
+        return _sealed(self._codec, value, what)
+
+
+def _sealed(codec: ValueCodec, value: object, what: str) -> Sealed:
+    try:
+        return codec.seal(value)
+    except NotStorableError as error:
+        raise NotStorableError(error.type, f"{what}: {error.where}".removesuffix(": "), error.why) from None
 
 
 def _digest(sealed: Sealed) -> bytes:

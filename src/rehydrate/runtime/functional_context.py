@@ -70,7 +70,6 @@ class RunningContext:
         self.calls = Calls(current)
         #: State keys that were read and are not in the record yet.
         self.keys_read: set[str] = set()
-        self._state = RunningState(self)
 
     def _reads(self) -> dict[str, list[AnyValue]]:
         """Return what the pass has read before it waited; it reads the same now."""
@@ -124,7 +123,7 @@ class RunningContext:
     @property
     def state(self) -> RunningState:
         """State of the scope."""
-        return self._state
+        return RunningState(self)
 
     def request_info(self, data: object, *, response_type: object) -> Awaitable[AnyValue]:
         """Ask the outside and wait for the answer."""

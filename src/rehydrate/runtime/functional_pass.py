@@ -101,12 +101,19 @@ class Pass:
             effects = await self._outcome
         finally:
             self.leave("had ended")
+            self._let_go()
             if not task.done():
                 hold(task)  # one that swallows its cancellation may go on for long, and nobody else has it
         if effects is None:
             return None
         delivery = self.start.delivery
         return InvocationFinished(self.path, delivery.executor, delivery.activation, effects)
+
+    def _let_go(self) -> None:
+        """Break the circles of references, so that nothing of a run that has ended waits for the collector."""
+        self.waiting.let_go()
+        self.memory.let_go()
+        del self.context
 
     def _begin(self) -> asyncio.Task[object]:
         CALLER.set(self.context.calls)

@@ -27,6 +27,16 @@ from .waiting import Waiting
 Tell = Callable[[Input, BaseException | None], None]
 
 
+def _nobody(item: Input, cause: BaseException | None) -> None:
+    """Tell nobody."""
+    del item, cause
+
+
+def _nothing(error: BaseException) -> None:
+    """End no pass."""
+    del error
+
+
 class Call:
     """A call at its place: the branch, its name, and what is remembered of it."""
 
@@ -162,6 +172,11 @@ class Memory:
             return False
         record = dict(self._remembered()).get(call.name)
         return record is None or record.value is None
+
+    def let_go(self) -> None:
+        """Tell nobody any more, and refer to nobody who could be told."""
+        self._tell = _nobody
+        self._fault = _nothing
 
     def told(self, order: TellPass) -> None:
         """Take in that a call is saved, or that it came back."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 import msgspec
 
+from rehydrate.codecs import ValueCodec
 from rehydrate.errors import EffectError, InvocationTimeoutError, NotStorableError, StepFailedError
 from rehydrate.graph.step import CALLER, AnyStep, AnyValue, Running
 from rehydrate.ids import outer_id
@@ -21,7 +22,7 @@ from rehydrate.model.events import AttemptFailed, LiveEvent, StepFinished, StepS
 from rehydrate.model.passes import CallRecord
 from rehydrate.model.sealed import Sealed
 
-from .attempts import seconds_to_next
+from .attempts import seconds_left, seconds_to_next
 from .causes import failure_of
 from .owner import hold
 from .threads import ThreadCall, some_are_out, waits_for_thread
@@ -57,7 +58,7 @@ def current_step() -> StepRun:
 async def run_step(current: Pass, step: AnyStep, sealed: Sealed, call: Call, record: CallRecord) -> AnyValue:
     """Run a step until it has a result or has failed for good, and return a fresh copy of what it returned.
 
-    Raises `StepFailedError`, and `NotStorableError` for a result that cannot be stored.
+    `sealed` are its arguments. Raises `StepFailedError`, also for a result that cannot be stored.
     """
     current.waiting.running += 1
     task = asyncio.current_task()
@@ -66,29 +67,39 @@ async def run_step(current: Pass, step: AnyStep, sealed: Sealed, call: Call, rec
         for value in list(current.memory.unsaved):  # its arguments may come from them
             await asyncio.shield(value)
         while True:
-            await _until_due(current, record)
+            await _until_due(current, step, record)
             outcome = await _attempt(current, step, sealed, call, record)
             if isinstance(outcome, Sealed):
-                return current.around.codec.open(outcome)
+                return codec_of(current, step).open(outcome)
             record = outcome
     except asyncio.CancelledError:
         current.memory.give_up(call, record)
         raise
     finally:
         current.waiting.tasks.discard(task)
+        del task  # as in `Waiting.wait`
         current.waiting.running -= 1
         current.changed()
 
 
-async def _until_due(current: Pass, record: CallRecord) -> None:
+def codec_of(current: Pass, step: AnyStep) -> ValueCodec:
+    """Return what stores a step's arguments and results: it also knows the types of the step's annotations.
+
+    Nothing else of the function may be of these, as a process that looks at the run may not know the step.
+    """
+    return current.around.codec.extended(step.hints)
+
+
+async def _until_due(current: Pass, step: AnyStep, record: CallRecord) -> None:
     """Wait for the next attempt of a step that has failed."""
-    while record.due is not None and (left := record.due - current.clock.time()) > 0:
-        up: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        timer = asyncio.get_running_loop().call_later(left, partial(_settle, up))
-        try:
-            await up
-        finally:
-            timer.cancel()
+    if record.due is None or (left := seconds_left(step.policy, record.due, current.clock)) <= 0:
+        return
+    up: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    timer = asyncio.get_running_loop().call_later(left, partial(_settle, up))
+    try:
+        await up
+    finally:
+        timer.cancel()
 
 
 async def _attempt(current: Pass, step: AnyStep, sealed: Sealed, call: Call, record: CallRecord) -> Sealed | CallRecord:
@@ -104,16 +115,20 @@ async def _attempt(current: Pass, step: AnyStep, sealed: Sealed, call: Call, rec
     try:
         try:
             value = await _execute(current, step, sealed, call, record)
-        except Exception as error:  # user code
-            return await _after_failure(current, step, call, record, error)
+        except (Exception, asyncio.CancelledError) as error:  # user code
+            if isinstance(error, asyncio.CancelledError) and (current.closed or _is_cancelled()):
+                raise
+            again = seconds_to_next(step.policy, record.failed + 1, error)
+            return await _after_failure(current, step, call, record, error, again)
         finally:
             if slots is not None:
                 slots.release()
         try:
-            result = current.around.codec.seal(value)
-        except NotStorableError as error:
+            result = codec_of(current, step).seal(value)
+        except NotStorableError as error:  # it has done what it does, so it is not tried again
             where = f"the result of step {step.name!r}: {error.where}".removesuffix(": ")
-            raise NotStorableError(error.type, where, error.why) from None
+            refused = NotStorableError(error.type, where, error.why)
+            return await _after_failure(current, step, call, record, refused, None)
         order = current.order.come_back()
         await _save(current, call, msgspec.structs.replace(record, value=result, due=None, order=order))
         _emit(current, StepFinished, step=step.name)
@@ -143,10 +158,17 @@ async def _save(current: Pass, call: Call, record: CallRecord) -> None:
         current.order.drop(record.order)
 
 
-async def _after_failure(current: Pass, step: AnyStep, call: Call, record: CallRecord, error: Exception) -> CallRecord:
-    """Record a failed attempt and return that, or raise where there is no further one."""
+def _is_cancelled() -> bool:
+    """Tell whether it is the task that is cancelled; else a step has raised what something else was cancelled by."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+async def _after_failure(
+    current: Pass, step: AnyStep, call: Call, record: CallRecord, error: BaseException, again: float | None
+) -> CallRecord:
+    """Record a failed attempt and return that, or raise where there is no further one in so many seconds."""
     failed = record.failed + 1
-    again = seconds_to_next(step.policy, failed, error)
     failure = failure_of(error, "handler")
     _emit(current, AttemptFailed, step=step.name, attempt=failed, failure=failure, again=again)
     if again is not None:
@@ -164,11 +186,12 @@ async def _after_failure(current: Pass, step: AnyStep, call: Call, record: CallR
 
 async def _execute(current: Pass, step: AnyStep, sealed: Sealed, call: Call, record: CallRecord) -> object:
     """Call the function with fresh copies of its arguments, and wait as long as its policy says."""
-    args, kwargs = cast("tuple[tuple[object, ...], dict[str, object]]", current.around.codec.open(sealed))
+    args, kwargs = cast("tuple[tuple[object, ...], dict[str, object]]", codec_of(current, step).open(sealed))
     # Its seed tells a pass from all others, also once a migration has given its scope another path.
     key = outer_id(current.around.birth, f"step {current.seed}:{call.name}")
     timeout = step.policy.timeout if step.policy is not None else None
     _emit(current, StepStarted, step=step.name, attempt=record.failed + 1)
+    began: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     caller = CALLER.set(None)
     running = _RUNNING.set(StepRun(step.name, record.failed + 1, key, current.around.resources))
     try:
@@ -176,25 +199,28 @@ async def _execute(current: Pass, step: AnyStep, sealed: Sealed, call: Call, rec
             place = (current.around.birth, current.path, f"{current.number}:{call.name}", 0)
             await _thread_is_back(place)
             function = cast("Callable[..., object]", partial(step.function, *args, **kwargs))
-            work: Running[object] = ThreadCall(place, None, function).result()
+            work: Running[object] = ThreadCall(place, partial(_settle, began), function).result()
         else:
             work = _called(cast("Awaitable[object]", step.function(*args, **kwargs)))
+            began.set_result(None)
         if timeout is None:
             return await work
         task = asyncio.get_running_loop().create_task(work)
     finally:
         CALLER.reset(caller)
         _RUNNING.reset(running)
-    return await _in_time(task, timeout, f"{current.where}, step {step.name!r}")
+    return await in_time(task, began, timeout, f"{current.where}, step {step.name!r}")
 
 
 async def _called(given: Awaitable[object]) -> object:
     return await given
 
 
-async def _in_time(task: asyncio.Task[object], seconds: float, where: str) -> object:
-    """Wait for a task so long; one that takes longer is cancelled and left, whatever it makes of that."""
+async def in_time(task: asyncio.Task[object], began: asyncio.Future[None], seconds: float, where: str) -> object:
+    """Wait for a task so long from when it began; one that takes longer is cancelled and left, whatever it makes of
+    that."""
     try:
+        await asyncio.wait({task, began}, return_when=asyncio.FIRST_COMPLETED)
         done, _ = await asyncio.wait({task}, timeout=seconds)
     except asyncio.CancelledError:
         _leave(task)

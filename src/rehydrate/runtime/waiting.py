@@ -69,6 +69,13 @@ class Waiting:
             if task.cancelling() == before:  # else another one has handed it on, and it may clean up after that
                 task.cancel()
 
+    def let_go(self) -> None:
+        """Refer to nobody any more; it is closed, and nothing is looked at."""
+        self._see_called = _see_nothing
+        self._rested = _nothing
+        self.tasks.clear()
+        self.main.task = None
+
     def check(self) -> Branch:
         """Return the branch of the code that runs here, or of who made its task.
 
@@ -115,6 +122,7 @@ class Waiting:
 
     def _end(self, branch: Branch) -> None:
         branch.end()
+        branch.task = None
         if not self.closed:
             self._branches.pop(branch, None)
             self.changed()
@@ -146,6 +154,7 @@ class Waiting:
         finally:
             self.tasks.discard(task)
             branch.count(task, -1)
+            del task  # else a task that is cancelled here would keep itself: it keeps the error, and that this frame
             self.changed()
 
     def moved(self) -> None:
@@ -200,6 +209,15 @@ class Waiting:
                 return True
             self.called.move_to_end(name)
         return False
+
+
+def _see_nothing() -> Callable[[str], bool]:
+    """Tell that each scope can go on."""
+    return bool
+
+
+def _nothing() -> None:
+    """Do nothing."""
 
 
 async def in_branch(branch: Branch, awaitable: Awaitable[Value]) -> Value:

@@ -123,17 +123,20 @@ def recipe_of(old: Sequence[Source], data: bytes) -> bytes | None:
 def open_recipe(body: object, before: int, what: str) -> tuple[list[Span], bytes]:
     """Return the spans of a record that commit `before` wrote, with true numbers, and what follows them.
 
-    Raises `CheckpointCorruptError` where they are none that were ever written.
+    Raises `CheckpointCorruptError` where they are none that were ever written. They ascend: bytes that came again and
+    again would make much of a short list.
     """
     recipe = open_row(body, Recipe, what)
     spans: list[Span] = []
     seq = start = 0
+    end = (0, 0)
     size = len(recipe.tail)
     for span in unpacked(recipe.spans, _decode_spans, what):
         seq, start = seq + span.seq, start + span.start
         size += len(span.inline) + span.size
-        if not (seq < before and 0 <= start < _MOST and 0 < span.size < SMALL):
+        if not ((seq, start) >= end and seq < before and 0 <= start < _MOST and 0 < span.size < SMALL):
             raise CheckpointCorruptError(what, "it is made of what was not written before it")
+        end = (seq, start + span.size)
         spans.append(Span(span.inline, seq, start, span.size))
     if size != recipe.size or size > _MOST:
         raise CheckpointCorruptError(what, "what it is made of has another size")

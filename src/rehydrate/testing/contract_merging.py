@@ -70,6 +70,23 @@ async def an_archive_holds_merged_records_whole(make: MakeStore) -> None:
     await store.close()
 
 
+async def an_archive_holds_each_version_of_a_merged_record(make: MakeStore) -> None:
+    """Where parts became one under a key more than once, each checkpoint of the archive has its own bytes there."""
+    store, maker = make(clock=ManualClock()), CommitMaker()
+    chance = random.Random(11)  # noqa: S311  (as above)
+    await store.commit(maker.claim())
+    wholes: list[bytes] = []
+    for _ in range(2):
+        for part in range(_PARTS):
+            await store.commit(maker.step({f"part {part}": b"head %04d" % part + chance.randbytes(800) + b"t"}))
+        wholes.append(_joined(maker, "part"))
+        await store.commit(maker.step({"all": wholes[-1]}, _parts(maker)))
+    archive = await store.archive("run")
+    assert archive is not None
+    assert [put.data for commit in archive.commits for put in commit.puts if put.key == "all"] == wholes
+    await store.close()
+
+
 async def merged(store: CheckpointStorage, maker: CommitMaker) -> _There:
     """Store a run whose parts become one record three times, with parts left; return the records by number."""
     chance = random.Random(7)  # noqa: S311  (as above)
@@ -109,4 +126,5 @@ MERGING_CHECKS: tuple[Check, ...] = (
     merged_records_load_as_they_were,
     what_merged_records_are_made_of_may_be_forgotten,
     an_archive_holds_merged_records_whole,
+    an_archive_holds_each_version_of_a_merged_record,
 )

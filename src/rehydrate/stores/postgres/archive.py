@@ -115,7 +115,7 @@ def write_archive(session: Session, archive: Archive, *, again: bool) -> None:
             no = made[0][0]
             live: dict[str, Place | None] = {}
             for chunk in _chunks(commits):
-                session.ask(*_history(no, chunk, live))
+                session.ask(*_history(session.store, no, chunk, live))
             session.ask_all(_beside(no, archive, commits[-1], live))
     except psycopg.Error as error:
         if not is_of_rows(error):
@@ -143,11 +143,11 @@ def _chunks(commits: list[Commit]) -> Iterator[list[Commit]]:
         yield chunk
 
 
-def _history(no: int, commits: list[Commit], live: dict[str, Place | None]) -> Asked:
+def _history(store: str, no: int, commits: list[Commit], live: dict[str, Place | None]) -> Asked:
     """Return the statement that writes commits, and note what is live after them."""
     rows: list[tuple[object, ...]] = []
     for commit in commits:
-        header, layout = commit.header, laid_out(commit)
+        header, layout = commit.header, laid_out(commit, store)
         rows.append((header.seq, id_cell(header.checkpoint_id), checkpoint_body(commit), layout.sealed, layout.data))
         live.update(folded([(header.seq, layout.entries)]))
     return _NEW_CHECKPOINTS, (no, *columns(5, rows))

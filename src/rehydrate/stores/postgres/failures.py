@@ -62,8 +62,10 @@ _OF_POOLS: Final = {
 _TRANSIENT: Final = ("08", "57P01", "57P02", "57P03", "53300")
 #: The transaction lost against another one and can be done again at once.
 _LOST: Final = ("40001", "40P01")
-#: Classes of errors that one row has caused: its data, its keys, its size.
-_OF_ROWS: Final = ("22", "23", "54")
+#: Classes of errors that one row has caused: its data, its keys, its size; or that it cannot be read any more.
+_OF_ROWS: Final = ("22", "23", "54", "XX")
+#: With these the server ends the connection, so that nothing else can be done on it.
+_ENDS: Final = ("FATAL", "PANIC")
 #: Of a connection that could not be made, these will not come about by waiting.
 _LASTING: Final = ("28", "3D000", "42501")
 _UNKNOWN: Final = "See the server's log; if it can be mended there, call again."
@@ -81,8 +83,9 @@ def is_transient(error: psycopg.Error) -> bool:
 
 
 def is_of_rows(error: psycopg.Error) -> bool:
-    """Say whether the error is about what one call wrote, and not about the server."""
-    return error.sqlstate is not None and error.sqlstate.startswith(_OF_ROWS)
+    """Say whether the error is about what one call wrote or read, and not about the server."""
+    state = error.sqlstate
+    return state is not None and state.startswith(_OF_ROWS) and error.diag.severity_nonlocalized not in _ENDS
 
 
 def translate(error: psycopg.Error, store: str) -> RehydrateError:

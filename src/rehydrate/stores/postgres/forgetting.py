@@ -16,7 +16,7 @@ from .layout import Entry, Place, folded, live_row, seal_entries
 from .names import key_name
 from .records import entries_of, raw_bytes
 from .session import Asked, Session
-from .waves import columns
+from .waves import LIVE_AGAIN, columns
 
 _ENTRIES: Final = """
 SELECT seq, entries, body IS NOT NULL, length(data) FROM rehydrate.checkpoint WHERE run = %s ORDER BY seq
@@ -25,12 +25,10 @@ _SINCE: Final = """
 SELECT seq, entries FROM rehydrate.checkpoint
 WHERE run = %s AND seq > (SELECT live_to FROM rehydrate.run WHERE no = %s) ORDER BY seq
 """
-_LIVE: Final = """
+_LIVE: Final = f"""
 INSERT INTO rehydrate.live (run, seq, start, size, crc, key, data)
 SELECT %s, * FROM unnest(%b::bigint[], %b::integer[], %b::integer[], %b::integer[], %b::bytea[], %b::bytea[])
-ON CONFLICT (run, substr(sha256(key), 1, 16))
-    DO UPDATE SET seq = excluded.seq, start = excluded.start, size = excluded.size, crc = excluded.crc,
-            data = excluded.data
+{LIVE_AGAIN}
 """
 _GONE: Final = "DELETE FROM rehydrate.live WHERE run = %s AND substr(sha256(key), 1, 16) = ANY(%b::bytea[])"
 _LIVE_TO: Final = "UPDATE rehydrate.run SET live_to = seq WHERE no = %s"
@@ -70,7 +68,7 @@ def unneeded(session: Session, no: int, dropped: Sequence[int], what: str) -> li
             used = sum(entry.used for entry in left)
             if seq in sources or length - used < max(_WORTH, used):
                 if len(left) < len(entries):
-                    asked.append((_LIST, (seal_entries(left), no, seq)))
+                    asked.append((_LIST, (seal_entries(left, session.store), no, seq)))
             else:
                 asked += _rewritten(session, no, seq, left, what)
     return [(_FORGET, (no, [seq for seq in dropped if seq not in empty])), *asked, (_DROP, (no, empty))]
@@ -119,4 +117,7 @@ def _rewritten(session: Session, no: int, seq: int, left: Sequence[Entry], what:
         entries.append(entry._replace(start=at))
         moved.append(live_row(Place(entry.key, seq, at, entry.size)))
         at += entry.used
-    return [(_REWRITE, (seal_entries(entries), b"".join(data), no, seq)), (_MOVE, (*columns(6, moved), no))]
+    return [
+        (_REWRITE, (seal_entries(entries, session.store), b"".join(data), no, seq)),
+        (_MOVE, (*columns(6, moved), no)),
+    ]

@@ -8,21 +8,25 @@ from __future__ import annotations
 import hashlib
 import zlib
 from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple, TypeAlias, cast
+from typing import Annotated, Final, NamedTuple, TypeAlias, cast
 
 import msgspec
 
-from rehydrate.errors import CheckpointCorruptError
+from rehydrate.errors import CheckpointCorruptError, StoreUnavailableError
 from rehydrate.model.checkpoint import Commit
 from rehydrate.stores.packing import LARGE, Source, recipe_of
 
 from .names import data_of, text_of
 
 _HALF: Final = 1 << 31
+#: Where the data of a row must end: a byte later and the server could not count it.
+_LAST: Final = _HALF - 1
 #: The record sum covers what a list says, too; this finds what was changed before anything is built upon it.
 _CHECK_BYTES: Final = 4
-#: Bytes of an unpacked list of what a commit did; more is damage.
-_CEILING: Final = 256 * 1024 * 1024
+#: Bytes of an unpacked list of what a commit did, and how many keys it may write and remove; more is never written, and
+#: damage where it is read: a few packed bytes could else become gigabytes of objects.
+_CEILING: Final = 32 * 1024 * 1024
+_MOST: Final = 1 << 20
 #: What lists and small records often have in common: each is compressed with it, small as it is. It only decides how
 #: well that goes, and must stay as it is.
 _KNOWN: Final = (
@@ -43,9 +47,9 @@ class _Entries(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_un
     below 0 is that of a record which is made of earlier ones. Bytes without a key belong to nothing any more.
     """
 
-    removes: tuple[str, ...]
-    keys: tuple[str | None, ...]
-    sizes: tuple[int, ...]
+    removes: Annotated[tuple[str, ...], msgspec.Meta(max_length=_MOST)]
+    keys: Annotated[tuple[str | None, ...], msgspec.Meta(max_length=_MOST)]
+    sizes: Annotated[tuple[int, ...], msgspec.Meta(max_length=_MOST)]
     inline: int
     small: bytes
 
@@ -56,8 +60,9 @@ _decode = msgspec.msgpack.Decoder(_Entries).decode
 _REMOVED: Final = -1
 INLINE: Final = -2
 _SHORT: Final = 512
-#: Records with fewer bytes lie in the list of their commit, and are compressed with it.
+#: Records with fewer bytes lie in the list of their commit, and are compressed with it, as far as half of it.
 _SMALL: Final = 256
+_ROOM: Final = _CEILING // 2
 
 
 class Entry(NamedTuple):
@@ -101,22 +106,26 @@ class Place(NamedTuple):
 Did: TypeAlias = tuple[int, Sequence[Entry]]
 
 
-def laid_out(commit: Commit, old: Sequence[Source] = ()) -> Layout:
-    """Return what a commit writes; `old` are small records that it removes, in the order of writing."""
+def laid_out(commit: Commit, store: str, old: Sequence[Source] = ()) -> Layout:
+    """Return what a commit writes; `old` are small records that it removes, in the order of writing.
+
+    Raises as `seal_entries`.
+    """
     # A key that is both removed and written, or written twice, ends as what was written last.
     puts = {put.key: put.data for put in commit.puts}
     entries = [Entry(key, _REMOVED, 0) for key in dict.fromkeys(commit.removes) if key not in puts]
-    entries += [Entry(key, INLINE, len(data), data) for key, data in puts.items() if len(data) < _SMALL]
     stored: list[bytes] = []
-    start = 0
+    start, room = 0, _ROOM
     for key, data in puts.items():
-        if len(data) < _SMALL:
+        if len(data) < _SMALL and len(data) <= room:
+            entries.append(Entry(key, INLINE, len(data), data))
+            room -= len(data)
             continue
         recipe = recipe_of(old, data) if old and len(data) >= LARGE else None
         stored.append(recipe or data)
         entries.append(Entry(key, start, -len(recipe) if recipe else len(data)))
         start += len(stored[-1])
-    return Layout(seal_entries(entries), b"".join(stored), entries)
+    return Layout(seal_entries(entries, store), b"".join(stored), entries)
 
 
 def folded(commits: Iterable[Did]) -> dict[str, Place | None]:
@@ -143,11 +152,16 @@ def open_live(row: Sequence[object], what: str) -> Place:
     place = Place(text_of(key, what), seq, start, size, data)
     if _crc(place, key) != crc:
         raise CheckpointCorruptError(what, "where a record is does not fit its checksum")
+    if start != INLINE and not (start >= 0 and start + abs(size) < _LAST):
+        raise CheckpointCorruptError(what, "a record of it is where none can be")
     return place
 
 
-def seal_entries(entries: Iterable[Entry]) -> bytes:
-    """Return the list of what a commit did, as it is stored; what lies in data is in the order of its places there."""
+def seal_entries(entries: Iterable[Entry], store: str) -> bytes:
+    """Return the list of what a commit did, as it is stored; what lies in data is in the order of its places there.
+
+    Raises `StoreUnavailableError` where it would be too large to be read again.
+    """
     removes: list[str] = []
     small: list[Entry] = []
     keys: list[str | None] = []
@@ -172,6 +186,12 @@ def seal_entries(entries: Iterable[Entry]) -> bytes:
             b"".join(entry.data for entry in small),
         )
     )
+    if len(listed) > _CEILING or max(len(removes), len(small) + len(keys)) > _MOST:
+        raise StoreUnavailableError(
+            store,
+            f"one commit can list {_MOST} records with {_CEILING >> 20} MB of keys and small data, and this has more",
+            "Let a superstep write fewer records, or shorter keys.",
+        )
     # To set up a larger window takes longer than a short list itself.
     window, memory = (-10, 3) if len(listed) < _SHORT else (-zlib.MAX_WBITS, 8)
     packing = zlib.compressobj(6, zlib.DEFLATED, window, memory, zlib.Z_DEFAULT_STRATEGY, _KNOWN)
@@ -204,8 +224,10 @@ def open_entries(data: object, what: str) -> list[Entry]:
             if key is not None:
                 found.append(Entry(key, start, size))
             start += abs(size)
-    if end != len(small) or start >= _HALF:
+    if end != len(small) or start >= _LAST:
         raise CheckpointCorruptError(what, "its list of records has other bytes than it says")
+    if len({entry.key for entry in found}) < len(found):
+        raise CheckpointCorruptError(what, "its list of records has a key twice")
     return found
 
 

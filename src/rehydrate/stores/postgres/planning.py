@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from rehydrate.errors import CheckpointCorruptError
+from rehydrate.errors import RehydrateError
 from rehydrate.model.checkpoint import Commit
 from rehydrate.stores.packing import SMALL, Source, replaced_keys
 
@@ -25,19 +25,19 @@ _FEW: Final = 60
 _MUCH: Final = 256
 
 
-def planned(session: Session, commits: Sequence[Commit]) -> list[Plan | CheckpointCorruptError]:
-    """Return how commits of different runs are written, or what is wrong with the run of one.
+def planned(session: Session, commits: Sequence[Commit]) -> list[Plan | RehydrateError]:
+    """Return how commits of different runs are written, or what is wrong with one or its run.
 
     Their runs are locked where something is read for that.
     """
     known = {c.header.run_id: replaced_keys(c) for c in commits if c.expected is not None and _writes_live(c)}
     if known:
         session.ask(*in_order(commits))
-    plans: list[Plan | CheckpointCorruptError] = []
+    plans: list[Plan | RehydrateError] = []
     for commit in commits:
         try:
             plans.append(_plan(session, commit, known.get(commit.header.run_id)))
-        except CheckpointCorruptError as error:
+        except RehydrateError as error:
             plans.append(error)
     return plans
 
@@ -59,7 +59,7 @@ def _plan(session: Session, commit: Commit, replaced: Sequence[str] | None) -> P
     if replaced is not None:
         no, window, places = named_places(session, run_id, replaced, what)
         sources = _sources(session, no, {place.key: place for place in places} | folded(window), replaced, what)
-    layout = laid_out(commit, sources)
+    layout = laid_out(commit, session.store, sources)
     if not _writes_live(commit) or (len(window) < _FEW and not _is_large(commit) and not replaced):
         return Plan(layout)
     return Plan(layout, folded([*window, (commit.header.seq, layout.entries)]))

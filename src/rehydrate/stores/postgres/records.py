@@ -102,12 +102,13 @@ def bytes_at(session: Session, no: int, places: Sequence[Place], what: str) -> l
     """Return the records at these places of a run."""
     lying = [place for place in places if place.start >= 0]
     raw = dict(zip(lying, raw_bytes(session, no, lying, what), strict=True))
-    recipes = [(place.key, place.seq, body) for place, body in raw.items() if place.size < 0]
+    # By place: commits of one archive may have made the same key of others.
+    recipes = [(place, body) for place, body in raw.items() if place.size < 0]
     done = dict(_all_made(session, no, recipes, what))
     found: list[tuple[str, bytes]] = []
     for place in places:
         if place.start >= 0:
-            data = done[place.key] if place.size < 0 else raw[place]
+            data = done[place] if place.size < 0 else raw[place]
         else:
             data = place.data
         if data is None:
@@ -135,17 +136,17 @@ def entries_of(rows: Iterable[tuple[int, object]], what: str) -> list[tuple[int,
 
 
 def _all_made(
-    session: Session, no: int, recipes: Sequence[tuple[str, int, object]], what: str
-) -> list[tuple[str, bytes]]:
-    """Return records that are made of earlier ones, given the number of the commit and the list of each."""
-    opened = [(key, *open_recipe(body, seq, f"record {key!r} of {what}")) for key, seq, body in recipes]
+    session: Session, no: int, recipes: Sequence[tuple[Place, object]], what: str
+) -> list[tuple[Place, bytes]]:
+    """Return records that are made of earlier ones, given the place and the list of each."""
+    opened = [(place, *open_recipe(body, place.seq, f"record {place.key!r} of {what}")) for place, body in recipes]
     rows = _rows_of(session, no, sorted({span.seq for _, spans, _ in opened for span in spans}))
     others = [Place("", s.seq, s.start, s.size) for _, spans, _ in opened for s in spans if s.seq not in rows]
     parts = iter(raw_bytes(session, no, others, what))
-    found: list[tuple[str, bytes]] = []
-    for key, spans, tail in opened:
+    found: list[tuple[Place, bytes]] = []
+    for place, spans, tail in opened:
         shared = [rows[s.seq][s.start : s.start + s.size] if s.seq in rows else next(parts) for s in spans]
-        found.append((key, made(spans, tail, shared, f"record {key!r} of {what}")))
+        found.append((place, made(spans, tail, shared, f"record {place.key!r} of {what}")))
     return found
 
 

@@ -73,16 +73,18 @@ _TAKEN: Final = """, taken AS (
     FROM (SELECT unnest(%b::bigint[]) AS ord, unnest(%b::bytea[]) AS data) AS d
     JOIN taken USING (ord) JOIN given USING (ord)
 )"""
-_LIVE: Final = """, live AS (
+#: Ends what inserts live records: one that is there is written over.
+LIVE_AGAIN: Final = """ON CONFLICT (run, substr(sha256(key), 1, 16))
+        DO UPDATE SET seq = excluded.seq, start = excluded.start, size = excluded.size, crc = excluded.crc,
+            data = excluded.data"""
+_LIVE: Final = f""", live AS (
     INSERT INTO rehydrate.live (run, seq, start, size, crc, key, data)
     SELECT taken.no, r.seq, r.start, r.size, r.crc, r.key, r.data
     FROM unnest(
         %b::bigint[], %b::bigint[], %b::integer[], %b::integer[], %b::integer[], %b::bytea[], %b::bytea[]
     ) AS r (ord, seq, start, size, crc, key, data)
     JOIN taken USING (ord)
-    ON CONFLICT (run, substr(sha256(key), 1, 16))
-        DO UPDATE SET seq = excluded.seq, start = excluded.start, size = excluded.size, crc = excluded.crc,
-            data = excluded.data
+    {LIVE_AGAIN}
 )"""
 _GONE: Final = """, gone AS (
     DELETE FROM rehydrate.live AS live

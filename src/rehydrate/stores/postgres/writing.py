@@ -22,7 +22,7 @@ from .names import id_cell, id_in_cell, text_of
 from .planning import planned
 from .runs import NOW, find_run
 from .session import Asked, Session
-from .waves import Plan, checkpoint_body, in_order, wave
+from .waves import Plan, checkpoint_body, wave
 
 _RENEW: Final = f"""
 UPDATE rehydrate.run AS run SET lease_end = {NOW} + %s
@@ -78,7 +78,7 @@ def write_commits(session: Session, commits: Sequence[Commit], now: float | None
             return [refused(session, commits, error)]
         return _write_apart(session, commits, now, again=again)
     if len(good) < len(commits):
-        # A run that is damaged holds up no other.
+        # A run that is damaged holds up no other, nor does a commit that is too large.
         rest = [commit for commit, plan in zip(commits, plans, strict=True) if isinstance(plan, Plan)]
         outcomes = iter(write_commits(session, rest, now, again=again) if rest else ())
         return [next(outcomes) if isinstance(plan, Plan) else plan for plan in plans]
@@ -104,29 +104,37 @@ def _wave(session: Session, commits: Sequence[Commit], plans: Sequence[Plan], no
 
 
 def _write_apart(session: Session, commits: Sequence[Commit], now: float | None, *, again: bool) -> list[Outcome]:
-    """Write each commit with a savepoint around it, all in one transaction."""
+    """Write each commit with a savepoint around what it reads and writes, all in one transaction."""
     taken: set[int] = set()
     errors: dict[int, psycopg.Error] = {}
     errors_of: dict[int, RehydrateError] = {}
+    # Runs are locked one by one, in the order in which a wave locks them.
+    numbered = sorted(enumerate(commits, 1), key=lambda item: item[1].header.run_id.encode())
     with session.writing():
-        session.ask(*in_order(commits))
-        plans = planned(session, commits)
-        for number, (commit, plan) in enumerate(zip(commits, plans, strict=True), 1):
-            if not isinstance(plan, Plan):
-                errors_of[number] = plan
-                continue
+        for number, commit in numbered:
             try:
-                with session.apart():
-                    rows = session.ask(*_wave(session, [commit], [plan], now)[-1])
+                outcome = _write_one(session, commit, now)
             except psycopg.Error as error:
                 if not is_of_rows(error):
                     raise
                 errors[number] = error
-            else:
-                taken.update([number] if rows else [])
+                continue
+            if isinstance(outcome, RehydrateError):
+                errors_of[number] = outcome
+            elif outcome:
+                taken.add(number)
     errors_of |= {number: refused(session, [commits[number - 1]], error) for number, error in errors.items()}
     outcomes = _outcomes(session, commits, taken | set(errors_of), now, again=again)
     return [errors_of.get(number, outcome) for number, outcome in enumerate(outcomes, 1)]
+
+
+def _write_one(session: Session, commit: Commit, now: float | None) -> RehydrateError | bool:
+    """Say whether a commit was taken, or what is wrong with its run; where it raises, nothing of it is done."""
+    with session.apart():
+        (plan,) = planned(session, [commit])
+        if isinstance(plan, Plan):
+            return bool(session.ask(*_wave(session, [commit], [plan], now)[-1]))
+    return plan
 
 
 def _outcomes(
