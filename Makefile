@@ -22,8 +22,8 @@ help: ## list the targets
 demo: $(READY) ## a licence audit that is killed in the middle and goes on
 	@$(PY) -m rehydrate.demo.licence_audit --demo
 
-test: $(READY) ## all tests but the long proofs
-	@$(PY) -m pytest -q -n 2
+test: $(READY) ## all tests but the long proofs; more workers than cores, since they wait for the disk
+	@$(PY) -m pytest -q -n 3
 
 proof: $(READY) ## the long proofs
 	@$(PY) -m pytest -q -n 2 -m proof

@@ -202,7 +202,9 @@ def wrong_after_stops(
         workflows = [build_programs(reference.family) for _ in range(2)]
         store: CheckpointStorage | None = None
         if kind != "none":
-            store = LateStorage(variant) if kind == "memory" else store_of(kind, folder / f"{seed}-{variant}.db")
+            store = (
+                LateStorage(variant) if kind == "memory" else store_of(kind, folder / f"{seed}-{variant}-{ways[0]}.db")
+            )
         run = StoppedRun(reference, store, stops, variant, slow=True, workflows=workflows)
         found = run_virtually(_stopped(run))
         claim_turns_again()
