@@ -106,6 +106,10 @@ class Backend:
         self._connection.close()
 
 
+#: The message by which a client asks for what has been answered so far.
+_FLUSH = b"H\0\0\0\4"
+
+
 class TransactionPooler(Relay):
     """Gives each transaction of a client another connection to the server than the one before."""
 
@@ -124,6 +128,9 @@ class TransactionPooler(Relay):
         client.sendall(welcome + message(b"Z", b"I"))
         while True:
             first = client.recv(65536)
+            while first.startswith(_FLUSH):  # the end of what was answered already: nothing begins with it
+                first = first.removeprefix(_FLUSH)
+                first = first or client.recv(65536)
             if not first or first[:1] == b"X":
                 return
             backend = self._free.get()
