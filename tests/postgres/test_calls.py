@@ -1,4 +1,4 @@
-"""Calls on a PostgreSQL store: the tests of one call and of idempotency keys, as over the other stores."""
+"""Calls on a PostgreSQL store: the tests of one call, as over the other stores."""
 
 import asyncio
 from collections.abc import Iterator
@@ -9,7 +9,6 @@ import pytest
 from rehydrate.stores.postgres import PostgresCheckpointStorage
 from tests.call.conftest import world  # noqa: F401  (a fixture)
 from tests.call.stores import Breakable
-from tests.call.test_idempotency_key import *  # noqa: F403
 from tests.call.test_one_call import *  # noqa: F403
 from tests.postgres.server import Place
 
