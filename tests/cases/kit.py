@@ -105,7 +105,7 @@ def failed(workflow, message=None, **options):
         result = run(workflow, message, **options)
     except RunFailedError as error:
         return error
-    raise AssertionError(f"the run did not fail: {result!r}")
+    raise AssertionError(f"the run did not fail: {result!r} {result.outputs} {result.pending_requests}")
 
 
 async def streamed(workflow, message=None, **options):

@@ -101,8 +101,13 @@ async def _replayed(job: Job) -> list[str]:
 
 def spawn(tasks: Sequence[Task], file: Path) -> list[str]:
     """Let a new process do the tasks; return the differences that it saw."""
+    return spawn_module("tests.differential.restorer", tasks, file)
+
+
+def spawn_module(module: str, tasks: Sequence[msgspec.Struct], file: Path) -> list[str]:
+    """Let a module do tasks in a new process; return the differences that it prints."""
     file.write_bytes(msgspec.msgpack.encode(list(tasks)))
-    command = [sys.executable, "-m", "tests.differential.restorer", str(file)]
+    command = [sys.executable, "-m", module, str(file)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         return [f"the process ended with {done.returncode}: {done.stderr[-2000:]}"]

@@ -6,7 +6,9 @@ A workflow is made anew for every call, so that nothing but the store brings it 
 import asyncio
 
 from rehydrate import FunctionalContext, step, workflow
-from rehydrate.errors import RunFailedError
+from tests.cases.kit import bounded, failed, run
+
+__all__ = ["Book", "Gate", "answers", "bounded", "failed", "ledger", "run", "turns"]
 
 
 class Book:
@@ -37,30 +39,6 @@ class Book:
             return text.upper()
 
         return step(name=name, **options)(note)
-
-
-def bounded(work):
-    """Drive a coroutine on an event loop of its own; one that hangs fails instead of stopping all tests."""
-
-    async def drive():
-        async with asyncio.timeout(20):
-            return await work
-
-    return asyncio.run(drive())
-
-
-def run(workflow, message=None, **options):
-    """Make one call on an event loop of its own."""
-    return bounded(workflow.run(message, **options))
-
-
-def failed(workflow, message=None, **options):
-    """Make one call that ends FAILED and return its error."""
-    try:
-        result = run(workflow, message, **options)
-    except RunFailedError as error:
-        return error
-    raise AssertionError(f"the run did not fail: {result!r} {result.outputs} {result.pending_requests}")
 
 
 def answers(result, *values):

@@ -6,7 +6,6 @@ It shares nothing with the writer of the runs but that file, and a database wher
 from __future__ import annotations
 
 import logging
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,11 +16,10 @@ from rehydrate import InMemoryCheckpointStorage, SqliteCheckpointStorage
 from rehydrate.testing import run_virtually
 from tests.differential.facts import RunFacts
 from tests.differential.harness import stored_checkpoints
+from tests.differential.spawning import spawn_module
 from tests.differential.stopping import from_bytes
 from tests.functional.random_plans import draw_programs
 from tests.functional.random_runs import RUN_ID, calls_of, uninterrupted, wrong_from
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 class Job(msgspec.Struct):
@@ -65,12 +63,7 @@ async def differences(job: Job) -> list[str]:
 
 def spawn(jobs: Sequence[Job], file: Path) -> list[str]:
     """Let a new process do the jobs; return the differences that it saw."""
-    file.write_bytes(msgspec.msgpack.encode(list(jobs)))
-    command = [sys.executable, "-m", "tests.functional.random_restorer", str(file)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        return [f"the process ended with {done.returncode}: {done.stderr[-2000:]}"]
-    return msgspec.json.decode(done.stdout, type=list[str])
+    return spawn_module("tests.functional.random_restorer", jobs, file)
 
 
 def main() -> None:

@@ -1,8 +1,6 @@
 """Watchers: readers of a run that another process drives are woken by its commits."""
 
 import asyncio
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -10,14 +8,13 @@ import pytest
 
 from rehydrate import CheckpointStorage, CompressedCheckpointStorage, EncryptedCheckpointStorage, KeyRing
 from rehydrate.errors import StoreClosedError, StoreUnavailableError, WrongCallError
-from rehydrate.model.events import OutputYielded
 from rehydrate.ports import Watched, watched
 from rehydrate.stores.postgres import listening
 from rehydrate.testing.contract_events import telling
 from rehydrate.testing.store_contract import CommitMaker
 from tests.postgres.relays import Proxy
 from tests.postgres.server import Place
-from tests.postgres.telling import steps
+from tests.processes.followed import follow
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -30,24 +27,8 @@ def no_polling(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_reader_follows_a_run_of_another_process_to_the_end_of_its_turn(postgres: Place) -> None:
     """Each event is there before the other process may go on, and the reader ends with the turn."""
-
-    command = [sys.executable, "-m", "tests.postgres.telling", postgres.url, postgres.schema]
-    outputs: list[object] = []
-
-    async def main(other: subprocess.Popen[str]) -> None:
-        async with postgres.store(listen_url=postgres.url) as store:
-            assert (await asyncio.to_thread(other.stdout.readline)).strip() == "begun"
-            words = iter(("first", "second", "third"))
-            print(next(words), file=other.stdin, flush=True)
-            async for event in steps(store).events("run"):
-                if isinstance(event, OutputYielded):
-                    outputs.append(event.data)
-                    print(next(words, ""), file=other.stdin, flush=True)
-
-    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
-        asyncio.run(main(other))
-    assert other.returncode == 0
-    assert outputs == ["a first", "b second", "c third"]
+    store = postgres.store(listen_url=postgres.url)
+    assert follow(store, postgres.url, postgres.schema) == ["a first", "b second", "c third"]
 
 
 def test_only_those_are_woken_whose_run_has_changed(postgres: Place) -> None:

@@ -3,8 +3,6 @@
 import asyncio
 import errno
 import os
-import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,7 +10,6 @@ import pytest
 
 from rehydrate import CompressedCheckpointStorage, EncryptedCheckpointStorage, KeyRing, SqliteCheckpointStorage
 from rehydrate.errors import StoreUnavailableError
-from rehydrate.model.events import OutputYielded
 from rehydrate.ports import CheckpointStorage, Watched, watched
 from rehydrate.stores import sqlite, watches
 from rehydrate.stores.sqlite_database import Database
@@ -20,7 +17,7 @@ from rehydrate.stores.watches import Watches
 from rehydrate.stores.worker import Call
 from rehydrate.testing.contract_events import telling
 from rehydrate.testing.store_contract import CommitMaker
-from tests.processes.followed import steps
+from tests.processes.followed import follow
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -41,29 +38,7 @@ async def settled(store: CheckpointStorage, run_id: str, after: int) -> None:
 def test_a_reader_follows_a_run_of_another_process_to_the_end_of_its_turn(tmp_path: Path) -> None:
     """Each event is there before the other process may go on, and the reader ends with the turn."""
     path = tmp_path / "runs.db"
-    command = [sys.executable, "-m", "tests.processes.followed", str(path)]
-    paths = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-    outputs: list[object] = []
-
-    async def main(other: subprocess.Popen[str]) -> None:
-        assert other.stdout is not None
-        async with SqliteCheckpointStorage(path) as store:
-            assert (await asyncio.to_thread(other.stdout.readline)).strip() == "begun"
-            words = iter(("first", "second", "third"))
-            print(next(words), file=other.stdin, flush=True)
-            async for event in steps(store).events("run"):
-                if isinstance(event, OutputYielded):
-                    outputs.append(event.data)
-                    for word in words:  # the other process is gone once it has had the last one
-                        print(word, file=other.stdin, flush=True)
-                        break
-
-    with subprocess.Popen(
-        command, env={**os.environ, "PYTHONPATH": paths}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as other:
-        asyncio.run(main(other))
-    assert other.returncode == 0
-    assert outputs == ["a first", "b second", "c third"]
+    assert follow(SqliteCheckpointStorage(path), str(path)) == ["a first", "b second", "c third"]
 
 
 def test_only_those_are_woken_whose_run_has_changed(tmp_path: Path) -> None:
