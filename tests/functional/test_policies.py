@@ -5,9 +5,10 @@ import logging
 
 import pytest
 
-from rehydrate import FunctionalContext, Status, workflow
+from rehydrate import FunctionalContext, InMemoryCheckpointStorage, RunFailedError, Status, workflow
 from rehydrate.errors import PendingRequestsError, RequestCancelledError, UnfinishedWorkError
 from rehydrate.model.events import RequestsCancelled, RequestsKept, WorkDiscarded
+from rehydrate.testing import run_virtually
 from tests.functional.book import answers, failed, kinds_of, ledger, run
 
 
@@ -103,3 +104,32 @@ def test_unfinished_work_can_be_a_reason_to_refuse(book, store):
         run(ledger(book, store), "b", checkpoint="latest", run_id="r", on_unfinished="reject")
     book.faults.clear()
     assert run(ledger(book, store), checkpoint=error.result).output == "1: BAD"
+
+
+def test_a_timer_that_is_over_does_not_keep_a_pass_that_is_discarded(book):
+    """It slept and asked, went on and failed: discarded, its step does not run again, and nothing is due."""
+
+    @workflow(name="flow", checkpoint_storage=InMemoryCheckpointStorage())
+    async def flow(text: str, ctx: FunctionalContext) -> str:
+        if text == "a":
+            await ctx.gather(ctx.request_info("?", response_type=str), ctx.sleep(60))
+        return await book.step()(text)
+
+    async def calls() -> None:
+        first = await flow.run("a", run_id="r")
+        assert first.next_due is not None
+        later: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        asyncio.get_running_loop().call_later(100, later.set_result, None)
+        await later
+        book.faults["note a"] = OSError("no network")
+        with pytest.raises(RunFailedError) as failed:
+            await flow.run(responses=answers(first, "!"))
+        assert failed.value.result.next_due is None
+        book.faults.clear()
+        book.took()
+        second = await flow.run("b", checkpoint="latest", run_id="r", on_unfinished="discard")
+        (dropped,) = [event for event in second.events if isinstance(event, WorkDiscarded)]
+        assert dropped.what == ("flow#2", "pass 1")
+        assert (second.outputs, book.took()) == (["B"], ["note b"])
+
+    run_virtually(calls())

@@ -273,11 +273,10 @@ class Barrier:
             if not is_live(self.draft, child):  # the pass that called it has ended in this superstep
                 continue
             finished = is_over(self.change, child)
-            called = self.graph.body is not None
-            if not (called and finished):
-                self._take_outbox(executor, child, finished=finished, called=called)
+            if self.graph.body is None or not finished:
+                self._take_outbox(executor, child, finished=finished)
             self.draft.remove(self.path, "rest", segment)
-            if called:
+            if self.graph.body is not None:
                 back = come_back(self.change, child) if finished else None
                 if back is not None:
                     self.arrivals.append(back)
@@ -290,11 +289,11 @@ class Barrier:
                     ScopeEnded(path=child, executor_id=executor, superstep=self.superstep, activation=number)
                 )
 
-    def _take_outbox(self, executor: str, child: str, *, finished: bool, called: bool) -> None:
+    def _take_outbox(self, executor: str, child: str, *, finished: bool) -> None:
         """Take what a scope yielded and asked; of one that a function called, the outputs wait until it is over."""
         for name, record in sorted(self.draft.items(child, "outbox"), key=lambda item: int(item[0])):
             item: OutboxRecord = record
-            if called and not item.request:
+            if self.graph.body is not None and not item.request:
                 continue
             trail = trail_of(self.draft, child, item)
             if item.request:

@@ -12,12 +12,13 @@ from rehydrate.model.events import WorkDiscarded
 from rehydrate.model.records import StepRecord, Trail
 
 from .change import Change
-from .passes import end_idle_passes
+from .passes import pass_number
 from .requests import get_request, has_requests, standing_requests
 from .run import Draft, is_live
 from .scopes import trails_of
 from .sharing import forget_inputs
 from .steps import all_scopes, drop_scope
+from .waiting_passes import end_idle_passes, take_due
 from .waking import Arrivals
 
 #: Kinds of what joins and maps hold.
@@ -46,6 +47,10 @@ def discard(change: Change, answered: Arrivals) -> list[str]:
             if get_request(draft, path, name) is None:
                 draft.remove(path, "alias", name)
         parent, segment = slot(path)
+        step: StepRecord | None = draft.get(parent, "step", segment)
+        if step is not None and change.graph_at(path).body is not None:
+            for delivery in step.deliveries:
+                take_due(change, path, str(pass_number(delivery)))
         draft.remove(parent, "step", segment)
         change.plans.pop(path, None)
         draft.remove(parent, "rest", segment)

@@ -89,16 +89,14 @@ class InvocationBroken(msgspec.Struct, frozen=True, gc=False):
 class CallNoted(msgspec.Struct, frozen=True, gc=False):
     """A pass of a functional workflow has made a call, or it came back. `waits`: the pass goes on when that is saved.
 
-    With a message, scope `number` of the workflow `callee` is to begin with it.
+    With a message, scope `number` of the workflow that is called is to begin with it.
     """
 
     path: str
-    executor: str
     pass_number: int
     name: str
     record: CallRecord
     waits: bool = True
-    callee: str = ""
     number: int = 0
     message: Sealed | None = None
 

@@ -33,7 +33,7 @@ from .commands import StopScope, TellPass
 from .inputs import CallNoted
 from .plan import invocation_name, plan_of
 from .receipts import leave_receipt
-from .requests import close_request, has_requests, requests_in
+from .requests import clear_requests, close_request, requests_in
 from .run import Draft, birth_of, known_name
 from .steps import Arrival, all_scopes, drop_scope, open_step
 
@@ -100,10 +100,11 @@ def _remember(change: Change, path: str, number: int, trail: Trail) -> PassRecor
 
 def _start_called(change: Change, item: CallNoted, message: Sealed, trail: Trail, call: str) -> None:
     """Begin the scope of a workflow that a pass calls."""
-    path = child_path(item.path, item.callee, item.number)
+    callee = item.record.name
+    path = child_path(item.path, callee, item.number)
     step = change.draft.step(item.path)
     superstep = step.superstep if step is not None else 0
-    change.events.append(ScopeStarted(path=path, executor_id=item.callee, superstep=superstep, activation=item.number))
+    change.events.append(ScopeStarted(path=path, executor_id=callee, superstep=superstep, activation=item.number))
     start = change.graph_at(path).start
     open_step(change, path, ScopeRecord(trail, inputs=1, call=call), [Arrival(start, message, (1,))])
 
@@ -126,14 +127,18 @@ def _pack(draft: Draft, path: str, number: int) -> None:
 
 def forget_calls(draft: Draft, path: str, number: int, names: Iterable[str]) -> None:
     """Forget calls of a pass that came back with failures, so that they are made again."""
-    for name in (f"{number}:{name}" for name in names):
-        if draft.get(path, "call", name) is not None:
-            draft.remove(path, "call", name)
+    gone = {f"{number}:{name}" for name in names}
+    for name in gone:
+        draft.remove(path, "call", name)
+    packs: list[tuple[str, CallsRecord]] = draft.items(path, "calls")
+    for pack, record in packs:
+        if not gone & record.calls.keys():
             continue
-        for pack, record in draft.items(path, "calls"):
-            if name in record.calls:
-                left = {other: call for other, call in record.calls.items() if other != name}
-                draft.put(path, "calls", pack, CallsRecord(left))
+        left = {name: call for name, call in record.calls.items() if name not in gone}
+        if left:
+            draft.put(path, "calls", pack, CallsRecord(left))
+        else:
+            draft.remove(path, "calls", pack)
 
 
 def settle_pass(change: Change, path: str, delivery: Delivery, done: DoneRecord) -> Arrival | None:
@@ -176,7 +181,8 @@ def _wait(change: Change, path: str, delivery: Delivery, pause: Pause, asked: in
 def end_pass(change: Change, path: str, number: int) -> None:
     """Forget a pass: its calls, its open questions, and the scopes that it called and no longer waits for."""
     draft = change.draft
-    if draft.get(path, "pass", str(number)) is None:
+    record: PassRecord | None = draft.get(path, "pass", str(number))
+    if record is None:
         return
     draft.remove(path, "pass", str(number))
     for kind in ("call", "calls", "read"):
@@ -186,7 +192,8 @@ def end_pass(change: Change, path: str, number: int) -> None:
         withdraw(change, all_scopes(change, child))
         change.now.append(StopScope(child))
         drop_scope(change, child)
-    withdraw(change, [path], number)
+    if record.asked:
+        withdraw(change, [path], number)
 
 
 def called_scopes(draft: Draft, path: str, number: int) -> list[str]:
@@ -207,11 +214,13 @@ def withdraw(change: Change, paths: Iterable[str], number: int | None = None) ->
         return
     closed: list[str] = []
     for path in paths:
-        for name, record in requests_in(draft, path) if has_requests(draft, path) else ():
-            if number is not None and record.activation != number:
-                continue
-            closed.append(outer_id(birth_of(draft), known_name(draft, path, name)))
-            close_request(draft, path, name)
+        names = [name for name, record in requests_in(draft, path) if number is None or record.activation == number]
+        closed += [outer_id(birth_of(draft), known_name(draft, path, name)) for name in names]
+        if number is None:
+            clear_requests(draft, path)
+        for name in names:
+            if number is not None:
+                close_request(draft, path, name)
             leave_receipt(change, path, name, ReceiptRecord("cancelled", draft.turn().number))
     if closed:
         change.events.append(RequestsCancelled(request_ids=tuple(closed)))
@@ -282,59 +291,3 @@ def each_once(arrivals: list[Arrival]) -> list[Arrival]:
 def still_alive(draft: Draft, path: str, arrivals: list[Arrival]) -> list[Arrival]:
     """Return what arrives, without what was to go on and has ended."""
     return [item for item in each_once(arrivals) if item.kind != "pass" or draft.get(path, "pass", item.name)]
-
-
-def passes_due(change: Change) -> dict[str, list[Arrival]]:
-    """Return the waiting passes that have a timer which is up, by scope."""
-    found: dict[str, list[Arrival]] = {}
-    if not change.draft.totals["pass"]:
-        return found
-    for path in all_scopes(change):
-        for name, record in sorted(change.draft.items(path, "pass"), key=lambda item: int(item[0])):
-            if record.due is None or record.due > change.time or record.payload is None:
-                continue
-            body = change.graph_at(path).body
-            if body is not None and running(change, path, int(name)) is None:
-                found.setdefault(path, []).append(Arrival(body, NOTHING, record.trail, "pass", name))
-    return found
-
-
-def end_idle_passes(change: Change, kept: Iterable[tuple[str, str]] = ()) -> list[str]:
-    """End the passes that nothing can let go on: no open question, no timer, no called scope with anything left.
-
-    `kept` are those, by scope and number, that something has come back for; the scope may be one of a graph. Returns
-    what ended, by path and number.
-    """
-    draft = change.draft
-    ended: list[str] = []
-    if not draft.totals["pass"]:
-        return ended
-    spared = set(kept)
-    arriving = {path for path, _ in spared}
-    for path in reversed(all_scopes(change)):  # what is below decides about what called it
-        for name, record in draft.items(path, "pass"):
-            number = int(name)
-            if (path, name) in spared or running(change, path, number) is not None or record.due is not None:
-                continue
-            if any(item.kind == "pass" and item.name == name for _, item in draft.items(path, "inbox")):
-                continue
-            if any(r.activation == number for _, r in requests_in(draft, path)):
-                continue
-            if any(_has_more(change, child, arriving) for child in called_scopes(draft, path, number)):
-                continue
-            end_pass(change, path, number)
-            ended.append(f"{path}: pass {name}".lstrip(": "))
-    return ended
-
-
-def _has_more(change: Change, path: str, arriving: set[str]) -> bool:
-    """Tell whether a scope or one below it has anything left that may go on, or something arrives there."""
-    kinds = ("join", "map", "pass", "inbox")
-    draft = change.draft
-    return any(
-        below in arriving
-        or draft.step(below) is not None
-        or has_requests(draft, below)
-        or any(draft.count(below, kind) for kind in kinds)
-        for below in all_scopes(change, path)
-    )

@@ -9,9 +9,8 @@ from __future__ import annotations
 import msgspec
 
 from rehydrate.ids import outer_id, slot
-from rehydrate.model.events import RequestsCancelled, RequestsKept, TurnStarted, WorkDiscarded
+from rehydrate.model.events import RequestsKept, TurnStarted, WorkDiscarded
 from rehydrate.model.records import (
-    ReceiptRecord,
     RestRecord,
     ScopeRecord,
     TurnRecord,
@@ -21,15 +20,15 @@ from rehydrate.model.signatures import signature_record
 from .change import Change
 from .discard import discard
 from .inputs import TurnArrived
-from .passes import end_idle_passes, passes_due
+from .passes import withdraw
 from .passing import pass_barriers
 from .reading import surfaced
-from .receipts import leave_receipt
-from .requests import clear_requests, requests_in
+from .requests import has_requests, requests_in
 from .restart import restart
 from .run import birth_of, is_live, known_name
 from .steps import Arrival, all_scopes, stepping_scopes
 from .timing import go_on, stand_still
+from .waiting_passes import end_idle_passes, passes_due
 from .waking import Arrivals, in_order, take_answer, wake
 
 
@@ -101,21 +100,23 @@ def _settle_pending(change: Change, arrived: TurnArrived, arrivals: Arrivals) ->
     kept_unsaid = arrived.message is None or arrived.pending_given
     if not arrived.continuation and arrived.on_pending != "cancel" and kept_unsaid:
         return []
+    if arrived.on_pending == "cancel" and not arrived.continuation:
+        return _withdraw_all(change, arrivals)
     open_requests = [(path, *item) for path in all_scopes(change) for item in requests_in(draft, path)]
     if arrived.continuation:
         for path, name, record in open_requests:
             change.events.append(surfaced(_outer_id(change, path, name), path, record))
         return []
     ids = tuple(_outer_id(change, path, name) for path, name, _ in open_requests)
-    if arrived.on_pending != "cancel":
-        change.events.append(RequestsKept(request_ids=ids))
-        return []
-    paths = {path for path, _, _ in open_requests}
-    for path in paths:
-        clear_requests(draft, path)
-    for path, name, _ in open_requests:
-        leave_receipt(change, path, name, ReceiptRecord("cancelled", draft.turn().number))
-    change.events.append(RequestsCancelled(request_ids=ids))
+    change.events.append(RequestsKept(request_ids=ids))
+    return []
+
+
+def _withdraw_all(change: Change, arrivals: Arrivals) -> list[str]:
+    """Withdraw what is open at every depth; return the scopes that need a superstep because of it."""
+    draft = change.draft
+    paths = {path for path in all_scopes(change) if has_requests(draft, path)}
+    withdraw(change, all_scopes(change))
     end_idle_passes(change, {(path, item.name) for path, items in arrivals.items() for item in items})
     return _freed(change, {path for path in paths if is_live(draft, path)})
 

@@ -20,6 +20,7 @@ from .requests import close_request
 from .run import Draft
 from .steps import Arrival, open_step
 from .timing import resume_timer
+from .waiting_passes import take_due
 
 #: What arrives from outside of a scope, by scope.
 Arrivals: TypeAlias = dict[str, list[Arrival]]
@@ -61,6 +62,9 @@ def wake(change: Change, arrivals: Arrivals, woken: list[str]) -> None:
         if change.draft.step(path) is None:
             if path and change.graph.is_timed:
                 resume_timer(change, path)
+            for item in here:
+                if item.kind == "pass":
+                    take_due(change, path, item.name)
             open_step(change, path, change.draft.scope(path), here)
             continue
         for item in here:

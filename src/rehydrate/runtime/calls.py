@@ -16,7 +16,6 @@ import msgspec
 
 from rehydrate.codecs import ValueCodec, type_name
 from rehydrate.errors import EffectError, MessageTypeError, NotStorableError, StepFailedError
-from rehydrate.graph.executor import Executor
 from rehydrate.graph.hints import describe
 from rehydrate.graph.policies import LONGEST
 from rehydrate.graph.step import AnyStep, AnyValue, Running
@@ -27,7 +26,7 @@ from rehydrate.model.passes import CallRecord
 from rehydrate.model.sealed import Listed, Sealed
 
 from .requests import hint_named
-from .step_run import codec_of, run_step
+from .step_run import codec_of, run_step, settle
 
 if TYPE_CHECKING:
     from .functional_pass import Pass
@@ -50,12 +49,13 @@ class Calls:
             return current.gone()
         codec = codec_of(current, step)
         sealed = _sealed(codec, step.arguments(args, kwargs), f"an argument of step {step.name!r}")
-        call = current.memory.enter("step", step.name, _digest(sealed))
+        digest = _digest(sealed)
+        call = current.memory.enter("step", step.name, digest)
         if call is None:
             return current.gone()
         record = call.record
         if record is None:
-            record = CallRecord("step", step.name, _digest(sealed))
+            record = CallRecord("step", step.name, digest)
         elif record.given_up:
             return current.waiting.for_nothing()
         elif record.value is not None:
@@ -129,7 +129,7 @@ class Calls:
                 await current.waiting.wait(saved)
             while (left := due - current.clock.time()) > 0:
                 up: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-                timer = asyncio.get_running_loop().call_later(left, _settle, up)
+                timer = asyncio.get_running_loop().call_later(left, settle, up)
                 try:
                     await current.waiting.wait(up)
                 finally:
@@ -155,7 +155,7 @@ class Calls:
                 current.where, f"it calls {shown!r}, which it does not name", "Name it: @workflow(calls=[...])."
             )
         child = graph.children[callee]
-        if not self.takes(child.executors[child.start], message):
+        if not child.executors[child.start].can_take(message):
             taken = tuple(describe(spec.message) for spec in child.executors[child.start].handlers)
             raise MessageTypeError(child.name, child.start, type(message).__name__, taken)
         sealed = self.sealed(message, "a message")
@@ -168,11 +168,10 @@ class Calls:
         number = call.branch.next_called(current.number, callee)
         if record is not None and record.given_up:
             return current.waiting.for_nothing()
-        if record is not None and record.value is not None:
-            return self._called(call, "", alone=alone)
-        if record is None or current.memory.is_lost(call, child_path(current.path, callee, number)):
-            current.memory.start_called(call, CallRecord("workflow", callee, digest), callee, number, sealed)
-        return self._called(call, child_path(current.path, callee, number), alone=alone)
+        path = child_path(current.path, callee, number)
+        if record is None or (record.value is None and current.memory.is_lost(call, path)):
+            current.memory.start_called(call, CallRecord("workflow", callee, digest), number, sealed)
+        return self._called(call, path, alone=alone)
 
     async def _called(self, call: Call, path: str, *, alone: bool) -> AnyValue:
         current = self._pass
@@ -232,10 +231,6 @@ class Calls:
         self._pass.memory.failures.add(error, call.name)
         raise error
 
-    def takes(self, executor: Executor, message: object) -> bool:
-        """Tell whether an executor takes a message."""
-        return executor.can_take(message)
-
     def sealed(self, value: object, what: str) -> Sealed:
         """Seal a value here and now. Raises `NotStorableError` that names what was to be stored."""
         return _sealed(self._codec, value, what)
@@ -250,8 +245,3 @@ def _sealed(codec: ValueCodec, value: object, what: str) -> Sealed:
 
 def _digest(sealed: Sealed) -> bytes:
     return hashlib.sha256(sealed.type.encode() + b"\0" + sealed.data).digest()[:_DIGEST]
-
-
-def _settle(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)

@@ -32,10 +32,9 @@ from .functional_pass import Pass
 from .invocation import Invocation, make_instance
 from .owner import hold
 from .passes import Passes
+from .remembering import Tell, nobody
 from .state_view import ChainWrites
 from .threads import some_are_out, waits_for_thread
-
-Tell = Callable[[Input, BaseException | None], None]
 
 
 class _Chain:
@@ -61,11 +60,6 @@ class _Chain:
                 self.writes[effect.key] = [effect]  # it replaces all before it
             elif isinstance(effect, UpdateState):
                 self.writes.setdefault(effect.key, []).append(effect)
-
-
-def _nobody(item: Input, cause: BaseException | None) -> None:
-    """Tell nobody."""
-    del item, cause
 
 
 #: Of an invocation that has no chain; nothing is ever added to it.
@@ -146,7 +140,7 @@ class Crew:
         if self._stopped:
             return  # a second cancellation would interrupt handlers that clean up after the first
         self._stopped = True
-        self._tell = _nobody  # else crew and actor hold each other, and the run is there until the collector comes
+        self._tell = nobody  # else crew and actor hold each other, and the run is there until the collector comes
         self._at_rest = None
         for timer in (*self._waiting.values(), *self._deadlines.values()):
             timer.cancel()
@@ -179,8 +173,9 @@ class Crew:
 
     async def _invoke(self, start: StartInvocation) -> None:
         task = cast("asyncio.Task[None]", asyncio.current_task())
-        is_body = self.around.outlets.graph_at(start.path).body == start.delivery.executor
-        slots = None if is_body else self._slots  # its steps take them
+        slots = self._slots
+        if slots is not None and self.around.outlets.graph_at(start.path).body == start.delivery.executor:
+            slots = None  # its steps take them
         told = None
         try:
             if slots is not None:

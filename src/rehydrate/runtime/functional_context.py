@@ -146,7 +146,7 @@ class RunningContext:
         current = self._pass
         if not current.closed:
             sealed = self.calls.sealed(message, "the message to continue with")
-            if not self.calls.takes(current.body, message):
+            if not current.body.can_take(message):
                 problem = f"it does not take a {type(message).__name__}, with which it is to continue"
                 raise EffectError(
                     current.where, problem, "Continue with a message of the type that it is annotated with."

@@ -119,8 +119,10 @@ class Pass:
         CALLER.set(self.context.calls)
         main = self.waiting.main
         BRANCH.set(main)
-        task = asyncio.get_running_loop().create_task(in_branch(main, self._call()))
+        call = self._call()
+        task = main.task = asyncio.get_running_loop().create_task(in_branch(main, call))
         task.add_done_callback(self._returned)
+        task.add_done_callback(lambda _: call.close())  # one that was left before it began would be missed
         return task
 
     async def _call(self) -> object:

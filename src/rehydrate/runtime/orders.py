@@ -23,9 +23,10 @@ from rehydrate.model.records import DoneRecord
 
 from .causes import failure_of
 from .context import Surroundings
-from .crew import Crew, Tell
+from .crew import Crew
 from .invocation import route_again
 from .merging import merge_state
+from .remembering import Tell
 from .timers import Timers
 from .watch import CommandKind
 

@@ -27,14 +27,9 @@ from .waiting import Waiting
 Tell = Callable[[Input, BaseException | None], None]
 
 
-def _nobody(item: Input, cause: BaseException | None) -> None:
+def nobody(item: Input, cause: BaseException | None) -> None:
     """Tell nobody."""
     del item, cause
-
-
-def _nothing(error: BaseException) -> None:
-    """End no pass."""
-    del error
 
 
 class Call:
@@ -129,7 +124,7 @@ class Memory:
         """Put a call, or what came back, into the record; return what is done once that is saved."""
         self.note_given_up()
         self.known[call.name] = call.record = record
-        item = CallNoted(self._path, self._body, self._number, call.name, record, waits)
+        item = CallNoted(self._path, self._number, call.name, record, waits)
         saved = asyncio.get_running_loop().create_future() if waits else None
         if saved is not None:
             self._saves[call.name] = saved
@@ -140,13 +135,12 @@ class Memory:
         """Ask something of the outside, once the pass waits."""
         self.questions[call.name] = Question(data, sealed, response_type)
 
-    def start_called(self, call: Call, record: CallRecord, callee: str, number: int, message: Sealed) -> None:
+    def start_called(self, call: Call, record: CallRecord, number: int, message: Sealed) -> None:
         """Let a workflow begin that is called."""
         self.note_given_up()
         self.known[call.name] = call.record = record
         item = CallNoted(
-            self._path, self._body, self._number, call.name, record, waits=False, callee=callee, number=number,
-            message=message,
+            self._path, self._number, call.name, record, waits=False, number=number, message=message
         )  # fmt: skip
         self._tell(item, None)
 
@@ -164,19 +158,19 @@ class Memory:
         while self._given_up:
             name, record = self._given_up.popitem()
             self.known[name] = record
-            self._tell(CallNoted(self._path, self._body, self._number, name, record, waits=False), None)
+            self._tell(CallNoted(self._path, self._number, name, record, waits=False), None)
 
     def is_lost(self, call: Call, path: str) -> bool:
         """Tell whether a workflow that was called before is not there; one that has come back, unheard yet, is not."""
         if self._run.get(slot(path)[0], "scope", slot(path)[1]) is not None:
             return False
-        record = dict(self._remembered()).get(call.name)
+        record = next((record for name, record in self._remembered() if name == call.name), None)
         return record is None or record.value is None
 
     def let_go(self) -> None:
         """Tell nobody any more, and refer to nobody who could be told."""
-        self._tell = _nobody
-        self._fault = _nothing
+        self._tell = nobody
+        del self._fault
 
     def told(self, order: TellPass) -> None:
         """Take in that a call is saved, or that it came back."""

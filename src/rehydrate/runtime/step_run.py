@@ -95,7 +95,7 @@ async def _until_due(current: Pass, step: AnyStep, record: CallRecord) -> None:
     if record.due is None or (left := seconds_left(step.policy, record.due, current.clock)) <= 0:
         return
     up: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    timer = asyncio.get_running_loop().call_later(left, partial(_settle, up))
+    timer = asyncio.get_running_loop().call_later(left, partial(settle, up))
     try:
         await up
     finally:
@@ -199,7 +199,7 @@ async def _execute(current: Pass, step: AnyStep, sealed: Sealed, call: Call, rec
             place = (current.around.birth, current.path, f"{current.number}:{call.name}", 0)
             await _thread_is_back(place)
             function = cast("Callable[..., object]", partial(step.function, *args, **kwargs))
-            work: Running[object] = ThreadCall(place, partial(_settle, began), function).result()
+            work: Running[object] = ThreadCall(place, partial(settle, began), function).result()
         else:
             work = _called(cast("Awaitable[object]", step.function(*args, **kwargs)))
             began.set_result(None)
@@ -242,10 +242,11 @@ async def _thread_is_back(place: tuple[str, str, str, int]) -> None:
     if not some_are_out():
         return
     back: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    if waits_for_thread(place, partial(_settle, back)):
+    if waits_for_thread(place, partial(settle, back)):
         await back
 
 
-def _settle(future: asyncio.Future[None]) -> None:
+def settle(future: asyncio.Future[None]) -> None:
+    """Let whoever waits for a future go on."""
     if not future.done():
         future.set_result(None)

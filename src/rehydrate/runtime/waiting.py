@@ -71,8 +71,7 @@ class Waiting:
 
     def let_go(self) -> None:
         """Refer to nobody any more; it is closed, and nothing is looked at."""
-        self._see_called = _see_nothing
-        self._rested = _nothing
+        del self._see_called, self._rested
         self.tasks.clear()
         self.main.task = None
 
@@ -209,15 +208,6 @@ class Waiting:
                 return True
             self.called.move_to_end(name)
         return False
-
-
-def _see_nothing() -> Callable[[str], bool]:
-    """Tell that each scope can go on."""
-    return bool
-
-
-def _nothing() -> None:
-    """Do nothing."""
 
 
 async def in_branch(branch: Branch, awaitable: Awaitable[Value]) -> Value:
