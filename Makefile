@@ -28,7 +28,7 @@ test: $(READY) ## all tests but the long proofs; more workers than cores, since 
 proof: $(READY) ## the long proofs
 	@$(PY) -m pytest -q -n 2 -m proof
 
-lowest: $(READY) ## the codec and the engine on the lowest versions of what the core needs
+lowest: $(READY) ## the codec, the engine and nesting on the lowest versions of what the core needs
 	@[ -x .venv-lowest/bin/python ] || $(PY) -m venv .venv-lowest
 	@.venv-lowest/bin/python -m pip install --quiet -e '.[dev]' 'msgspec==0.19.0'
 	@.venv-lowest/bin/python -m pytest -q -n 2 tests/codecs tests/engine tests/nested

@@ -18,6 +18,7 @@ from rehydrate import (
     FunctionalContext,
     SqliteCheckpointStorage,
     Workflow,
+    current_step,
     extend,
     step,
     workflow,
@@ -36,6 +37,16 @@ from rehydrate.demo.workflow import audit_workflow
 read = step(name="read")(read_or_say_why)  # disk work, so a plain function: it runs in a thread
 
 
+@step
+async def judge(distribution: Distribution, journal: str | None) -> Verdict | Undecided:
+    """Judge a distribution by its licence, after a look-up."""
+    look_up: LookUp = current_step().resources["look_up"]
+    await look_up.wait()
+    found = classify(distribution)
+    note(journal, Happened.CLASSIFIED, distribution.key)
+    return found
+
+
 @workflow(
     name="licence-audit-function",
     types=[LicenceQuestion, str],
@@ -44,18 +55,10 @@ read = step(name="read")(read_or_say_why)  # disk work, so a plain function: it 
 )
 async def audit(request: AuditRequest, ctx: FunctionalContext) -> AuditReport:
     """Read the sources, judge what is new in them, ask a person where needed, and report all that this run knows."""
-    look_up: LookUp = ctx.resources["look_up"]
     journal: str | None = ctx.run_args["journal"]
 
-    @step
-    async def judge(distribution: Distribution) -> Verdict | Undecided:  # in here, since it uses a live object
-        await look_up.wait()
-        found = classify(distribution)
-        note(journal, Happened.CLASSIFIED, distribution.key)
-        return found
-
     async def verdict_on(distribution: Distribution) -> Verdict:
-        found = await judge(distribution)
+        found = await judge(distribution, journal)
         refused = ""
         while isinstance(found, Undecided):
             answer = await ctx.request_info(LicenceQuestion(found, refused), response_type=str)

@@ -81,10 +81,11 @@ async def uninterrupted(family: FamilyPlan, *, keyed: bool = False) -> Reference
     kept = await kept_events(calls.workflow, store, RUN_ID)
     assert [event.sequence for event in kept] == [told.sequence for call in facts.calls for told in call.events]
     commands = {**ticks.counts, OPENING: len(facts.calls)}
-    return Reference(family, facts, commands, _repeats(journal) > 0)
+    return Reference(family, facts, commands, repeats(journal) > 0)
 
 
-def _repeats(journal: Journal) -> int:
+def repeats(journal: Journal) -> int:
+    """Count what came to its end again that had come to it before."""
     return len(journal.finished) - len(set(journal.finished))
 
 
@@ -193,7 +194,7 @@ class StoppedRun:
         if step is not None or number != len(calls):
             self.wrong.append(f"the run is over after {number} calls instead of {len(calls)}")
         await self._compare_events()
-        twice = _repeats(self._journal)
+        twice = repeats(self._journal)
         if twice and not self.reference.repeats:
             self.wrong.append(f"{twice} invocations ran again that had finished before a stop")
 

@@ -598,9 +598,9 @@ def test_a_retry_that_makes_no_sense_is_refused(given):
 )
 def test_a_policy_of_an_executor_that_makes_no_sense_is_refused(given):
     """For a class and for a function, naming the executor."""
-    with pytest.raises(errors.PolicyError, match="'fetch'"):
+    with pytest.raises(errors.PolicyError, match="of executor 'fetch'"):
         Executor("fetch", **given)
-    with pytest.raises(errors.PolicyError, match="'fetch'"):
+    with pytest.raises(errors.PolicyError, match="of executor 'fetch'"):
 
         @executor(id="fetch", **given)
         async def fetch(text: str) -> str:

@@ -568,9 +568,25 @@ def test_a_sub_workflow_without_a_timeout_may_take_long(world, time, anywhere):
     assert run(scenario()).outputs == ["x into into one two three out out"]
 
 
-def test_the_error_of_a_timeout_can_be_copied():
+@pytest.mark.parametrize(
+    ("step", "text"),
+    [
+        (
+            "",
+            "a handler of a/b did not end within 2.5 seconds. The attempt left no trace: continue the run, or give the"
+            " executor a longer timeout= or a retry=.",
+        ),
+        (
+            "c",
+            "step 'c' of a/b did not end within 2.5 seconds. The attempt left no trace: continue the run, or give the"
+            " step a longer timeout= or a retry=.",
+        ),
+    ],
+)
+def test_the_error_of_a_timeout_says_what_took_too_long_and_can_be_copied(step, text):
     """It survives being sent to another process, as all errors of the library do."""
-    error = InvocationTimeoutError("a/b", 2.5)
+    error = InvocationTimeoutError("a/b", 2.5, step)
+    assert str(error) == text
     kind, fields = error.__reduce__()
     assert str(kind(*fields)) == str(error)
     assert issubclass(kind, errors.RunError)

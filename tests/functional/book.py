@@ -6,7 +6,7 @@ A workflow is made anew for every call, so that nothing but the store brings it 
 import asyncio
 
 from rehydrate import FunctionalContext, step, workflow
-from tests.cases.kit import bounded, failed, run
+from tests.cases.kit import answers, bounded, failed, run
 
 __all__ = ["Book", "Gate", "answers", "bounded", "failed", "ledger", "run", "turns"]
 
@@ -39,11 +39,6 @@ class Book:
             return text.upper()
 
         return step(name=name, **options)(note)
-
-
-def answers(result, *values):
-    """Answer the open requests of a result in their order."""
-    return [request.answer(value) for request, value in zip(result.pending_requests, values, strict=True)]
 
 
 async def turns(count=20):

@@ -28,7 +28,7 @@ from tests.differential.moments import OPENING, Ticks, pause, watched
 from tests.differential.nodes import Journal
 from tests.differential.plans import ScriptPlan
 from tests.differential.script import STOPPED, Step, first_step, next_step
-from tests.differential.stopping import Reference, from_bytes
+from tests.differential.stopping import Reference, from_bytes, repeats
 from tests.functional.random_plans import ProgramsPlan
 from tests.functional.random_programs import build_programs
 
@@ -49,13 +49,8 @@ async def uninterrupted(plan: ProgramsPlan, store: CheckpointStorage, *, keyed: 
     calls = calls_of(plan, store, chance=1, keyed=keyed)
     watched(calls.workflow, ticks)
     facts = await reference_run(calls, RUN_ID)
-    return Reference(plan, facts, {**ticks.counts, OPENING: len(facts.calls)}, repeats=bool(repeated(calls)))
-
-
-def repeated(calls: Calls) -> int:
-    """Count what came to its end again that had come to it before."""
     assert calls.journal is not None
-    return len(calls.journal.finished) - len(set(calls.journal.finished))
+    return Reference(plan, facts, {**ticks.counts, OPENING: len(facts.calls)}, repeats(calls.journal) > 0)
 
 
 def remembered(run: Run, birth: str | None = None) -> set[str]:
@@ -77,6 +72,12 @@ async def newest(store: CheckpointStorage, run_id: str) -> Run | None:
     head = await store.head(run_id)
     stored = await store.load(head.header.checkpoint_id) if head is not None else None
     return None if stored is None else from_bytes(encode_checkpoint(stored.header, stored.records)).records
+
+
+async def saved_steps(store: CheckpointStorage, run_id: str) -> set[str]:
+    """Return the effect keys of the steps whose results are in the store."""
+    run = await newest(store, run_id)
+    return set() if run is None else remembered(run)
 
 
 async def wrong_from_checkpoints(
@@ -139,7 +140,7 @@ class CrashingRun:
         self._points = list(points)
         self._seen = 0
         self._random = Random(chance)
-        self._calls = replace(calls_of(reference.family, store, chance, keyed=True))
+        self._calls = calls_of(reference.family, store, chance, keyed=True)
         watched(self._calls.workflow, self._watch)
         self.crashes = 0
         self.wrong: list[str] = []
@@ -193,7 +194,7 @@ class CrashingRun:
                 result = await self._calls.call(number, told, **given)
             except Crash:
                 self._check(seen, known)
-                seen, known = len(self._calls.journal.finished), await self._known()
+                seen, known = len(self._calls.journal.finished), await saved_steps(self.store, RUN_ID)
                 head = await self.store.head(RUN_ID)
                 if head is not None and head.header.status in STOPPED:
                     return None
@@ -210,11 +211,6 @@ class CrashingRun:
         """Be another process."""
         workflow = watched(build_programs(self.reference.family), self._watch)
         self._calls = replace(self._calls, workflow=workflow, chance=self._random.randrange(1000))
-
-    async def _known(self) -> set[str]:
-        """Return the steps whose results were saved."""
-        run = await newest(self.store, RUN_ID)
-        return set() if run is None else remembered(run)
 
     def _check(self, seen: int, known: set[str]) -> None:
         assert self._calls.journal is not None
@@ -263,7 +259,8 @@ async def answered_in_order(plan: ProgramsPlan, chance: int) -> tuple[dict[str, 
         result = await calls.call(number, step, checkpoint=result.checkpoint_id)
     state = {key: text for key, text in record_facts(result.checkpoint.records).items() if " state " in key}
     facts = {"outputs": repr(result.outputs), "status": result.status.value, "questions": str(asked), **state}
-    return {**facts, "run twice": str(repeated(calls))}, timed
+    assert calls.journal is not None
+    return {**facts, "run twice": str(repeats(calls.journal))}, timed
 
 
 async def wrong_when_repeated(plan: ProgramsPlan) -> list[str]:

@@ -24,9 +24,7 @@ from rehydrate import (
     step,
     workflow,
 )
-from rehydrate.codecs.checkpoints import encode_checkpoint
-from tests.differential.stopping import from_bytes
-from tests.functional.random_runs import remembered
+from tests.functional.random_runs import saved_steps
 
 RUN_ID = "run"
 
@@ -86,17 +84,10 @@ async def top(word: str, ctx: FunctionalContext) -> list[object]:
     return [first, *side, answer, *both, await work("last")]
 
 
-async def known(store: SqliteCheckpointStorage) -> set[str]:
-    """Return the effect keys of the steps whose results are in the store."""
-    head = await store.head(RUN_ID)
-    stored = await store.load(head.header.checkpoint_id) if head is not None else None
-    return set() if stored is None else remembered(from_bytes(encode_checkpoint(stored.header, stored.records)).records)
-
-
 async def go_on(folder: Path) -> None:
     """Do what is left of the run and write its outputs into a file."""
     async with SqliteCheckpointStorage(folder / "runs.db") as store:
-        DIARY.write("known", "", " ".join(await known(store)))
+        DIARY.write("known", "", " ".join(await saved_steps(store, RUN_ID)))
         options = {"run_id": RUN_ID, "checkpoint_storage": store, "idempotency_key": "first"}
         result = await top.run("word", **options)
         if result.pending_requests:

@@ -16,7 +16,7 @@ from rehydrate.testing import claim_turns_again, run_virtually
 from tests.differential.harness import reference_run, run_differences
 from tests.differential.moments import CANCELS, DRAINS, Way, draw_stops
 from tests.differential.stopped import WITH_RESULT
-from tests.differential.stopping import LateStorage, StoppedRun
+from tests.differential.stopping import LateStorage, StoppedRun, repeats
 from tests.functional.random_plans import draw_programs
 from tests.functional.random_programs import build_programs
 from tests.functional.random_restorer import spawn, write_job
@@ -24,7 +24,6 @@ from tests.functional.random_runs import (
     RUN_ID,
     answered_in_order,
     calls_of,
-    repeated,
     uninterrupted,
     wrong_after_crashes,
     wrong_from_checkpoints,
@@ -59,7 +58,8 @@ async def wrong_in_other_orders(seed: int) -> list[str]:
     first, *others = [calls_of(plan, InMemoryCheckpointStorage(), chance) for chance in (1, 2, 3)]
     expected = await reference_run(first, RUN_ID)
     wrong = [text for calls in others for text in run_differences(expected, await reference_run(calls, RUN_ID))]
-    return [*wrong, *(f"{repeated(calls)} steps ran twice" for calls in (first, *others) if repeated(calls))]
+    twice = [repeats(calls.journal) for calls in (first, *others) if calls.journal is not None]
+    return [*wrong, *(f"{count} steps ran twice" for count in twice if count)]
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -110,10 +110,10 @@ def test_the_time_of_a_step_begins_with_it():
         loop.call_later(10, begun.set_result, None)
         done: asyncio.Future[object] = loop.create_future()
         loop.call_later(10 + seconds, lambda: done.done() or done.set_result("done"))
-        return await in_time(asyncio.ensure_future(waited(done)), begun, 0.5, "here")
+        return await in_time(asyncio.ensure_future(waited(done)), begun, 0.5, "here", "work")
 
     assert run_virtually(one(0.4)) == "done"
-    with pytest.raises(InvocationTimeoutError):
+    with pytest.raises(InvocationTimeoutError, match="step 'work' of here did not end"):
         run_virtually(one(0.6))
 
 

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from rehydrate import FunctionalContext, Retry, Status, current_step, step, workflow
-from rehydrate.errors import EffectError, StepFailedError
+from rehydrate.errors import EffectError, ExecutorDefinitionError, PolicyError, StepFailedError, WorkflowBuildError
 from rehydrate.model.events import AttemptFailed
 from rehydrate.testing import VirtualClock, run_virtually
 from tests.functional.book import failed, run
@@ -247,3 +247,45 @@ def test_a_step_in_a_thread_that_fails_is_a_failed_step():
     error = failed(flow, "x")
     assert isinstance(error.__cause__, StepFailedError)
     assert (error.__cause__.type, error.__cause__.reason) == ("LookupError", "nothing there")
+
+
+@pytest.mark.parametrize("given", [{"retry": 3}, {"timeout": 0}], ids=str)
+def test_a_policy_of_a_step_that_makes_no_sense_is_refused(given):
+    """The error names the step, and no executor."""
+    (name,) = given
+    with pytest.raises(PolicyError, match=rf"^{name}={given[name]} of step 'fetch'"):
+
+        @step(name="fetch", **given)
+        async def look(text: str) -> str:
+            return text
+
+
+async def words(text: str):
+    yield text
+
+
+async def nothing_is_said_of(message) -> str:
+    return message
+
+
+@pytest.mark.parametrize(
+    ("decorator", "function", "text"),
+    [
+        (step(name="look"), print, "step 'look': @step was put on something that is not a plain function."),
+        (step, words, "step 'words': a step is no generator."),
+        (workflow, print, "function 'print': @workflow was put on something that is not an async function."),
+    ],
+)
+def test_a_step_or_function_that_is_declared_wrongly_is_named_by_what_it_is(decorator, function, text):
+    """Neither is called an executor."""
+    with pytest.raises(ExecutorDefinitionError) as caught:
+        decorator(function)
+    assert str(caught.value).startswith(text)
+
+
+def test_a_function_whose_signature_says_too_little_is_named_as_a_function():
+    """Among the problems of the workflow."""
+    with pytest.raises(
+        WorkflowBuildError, match="function 'nothing_is_said_of': parameter 'message' has no annotation"
+    ):
+        workflow(nothing_is_said_of)

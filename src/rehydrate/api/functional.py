@@ -119,9 +119,8 @@ def workflow(
         plain = cast("object", function)
         if not isinstance(plain, FunctionType) or not inspect.iscoroutinefunction(inspect.unwrap(plain)):
             where = getattr(plain, "__name__", repr(plain))
-            raise ExecutorDefinitionError(
-                where, "@workflow was put on something that is not an async function", "Put it on an `async def`."
-            )
+            problem = "@workflow was put on something that is not an async function"
+            raise ExecutorDefinitionError(where, problem, "Put it on an `async def`.", "function")
         takes = (("message", options.get("message", UNSET)),)
         declaration = with_names(Declaration("workflow", takes, returns=options.get("returns", UNSET)), plain, frame)
         return _built(plain, declaration, options)

@@ -60,16 +60,17 @@ class WorkflowBuildError(DefinitionError):
 
 @dataclass(eq=False, repr=False)
 class ExecutorDefinitionError(DefinitionError):
-    """An executor class or function is declared wrongly."""
+    """A handler, a step or a function is declared wrongly; `kind` is the word for what `executor` names."""
 
     code: ClassVar[str] = "executor-definition"
     executor: str
     problem: str
     fix: str
+    kind: str = "executor"
 
     def text(self) -> str:
-        """Name the executor and the problem."""
-        return f"executor {self.executor!r}: {self.problem}."
+        """Name what it is and the problem."""
+        return f"{self.kind} {self.executor!r}: {self.problem}."
 
     def action(self) -> str:
         """Say what to do next."""

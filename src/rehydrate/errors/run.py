@@ -75,19 +75,22 @@ class LateResponseError(EffectError):
 
 @dataclass(eq=False, repr=False)
 class InvocationTimeoutError(RunError, TimeoutError):
-    """A handler took longer than the `timeout=` of its executor; `seconds` is what it had."""
+    """A handler took longer than the `timeout=` of its executor, or a step than its own; `seconds` is what it had."""
 
     code: ClassVar[str] = "invocation-timeout"
     where: str
     seconds: float
+    step: str = ""
 
     def text(self) -> str:
-        """Name the executor and its time."""
-        return f"a handler of {self.where} did not end within {self.seconds:g} seconds."
+        """Name the handler or the step, and its time."""
+        what = f"step {self.step!r}" if self.step else "a handler"
+        return f"{what} of {self.where} did not end within {self.seconds:g} seconds."
 
     def action(self) -> str:
         """Say what to do next."""
-        return "The attempt left no trace: continue the run, or give the executor a longer timeout= or a retry=."
+        where = "step" if self.step else "executor"
+        return f"The attempt left no trace: continue the run, or give the {where} a longer timeout= or a retry=."
 
 
 @dataclass(eq=False, repr=False)

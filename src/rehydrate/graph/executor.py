@@ -62,7 +62,7 @@ class Executor:
         if id is not None:
             self.id = check_id(id, "executor id")
         if retry is not None or timeout is not None:
-            self.attempt_policy = attempt_policy(self.id, retry, timeout)
+            self.attempt_policy = attempt_policy(f"executor {self.id!r}", retry, timeout)
 
     def __setattr__(self, name: str, value: object) -> None:
         self._refuse_when_frozen(name)

@@ -1,4 +1,4 @@
-"""Policies of an executor: how often an attempt is tried again, and how long one may last.
+"""Policies of an executor or a step: how often an attempt is tried again, and how long one may last.
 
 They are today's configuration: part of neither the signature nor any record. Nothing here waits or knows a clock.
 """
@@ -62,22 +62,22 @@ class Retry:
 
 @dataclass(frozen=True)
 class AttemptPolicy:
-    """What an executor was told about its attempts; `timeout` is in seconds. One that was told nothing has none."""
+    """What an executor or a step was told about its attempts; `timeout` is in seconds. One told nothing has none."""
 
     retry: Retry | None = None
     timeout: float | None = None
 
 
-def attempt_policy(executor: str, retry: object, timeout: object) -> AttemptPolicy | None:
-    """Return the policy of an executor, `None` where neither is given. Raises `PolicyError`."""
+def attempt_policy(where: str, retry: object, timeout: object) -> AttemptPolicy | None:
+    """Return the policy of an executor or a step, `None` where neither is given. Raises `PolicyError`."""
     if retry is None and timeout is None:
         return None
     if not isinstance(retry, Retry | None):
-        raise PolicyError(f"retry={retry!r:.100} of executor {executor!r}", "Pass a Retry, as in Retry(attempts=5).")
+        raise PolicyError(f"retry={retry!r:.100} of {where}", "Pass a Retry, as in Retry(attempts=5).")
     if timeout is None:
         return AttemptPolicy(retry)
     if not _is_between(timeout, 0, LONGEST) or not timeout:
-        raise PolicyError(f"timeout={timeout!r:.100} of executor {executor!r}", "Use a number of seconds above 0.")
+        raise PolicyError(f"timeout={timeout!r:.100} of {where}", "Use a number of seconds above 0.")
     return AttemptPolicy(retry, float(cast("float", timeout)))
 
 

@@ -234,7 +234,8 @@ class _Reader:
         return hint
 
     def _error(self, problem: str, fix: str) -> ExecutorDefinitionError:
-        return ExecutorDefinitionError(self.where, problem, fix)
+        kind = "function" if self.declaration.kind == "workflow" else "executor"
+        return ExecutorDefinitionError(self.where, problem, fix, kind)
 
 
 def each_spec(specs: Specs) -> Iterator[HandlerSpec | ResponseHandlerSpec]:

@@ -149,13 +149,12 @@ def step(
     def make(function: Callable[..., AnyValue]) -> AnyStep:
         plain = cast("object", function)
         if not isinstance(plain, FunctionType):
-            raise ExecutorDefinitionError(
-                name or repr(plain), "@step was put on something that is not a plain function", "Put it on a `def`."
-            )
+            problem = "@step was put on something that is not a plain function"
+            raise ExecutorDefinitionError(name or repr(plain), problem, "Put it on a `def`.", "step")
         label = plain.__name__ if name is None else name
         if inspect.isgeneratorfunction(plain) or inspect.isasyncgenfunction(plain):
-            raise ExecutorDefinitionError(label, "a step is no generator", "Return a list of what it finds.")
-        return Step(plain, name, attempt_policy(label, retry, timeout), frame)
+            raise ExecutorDefinitionError(label, "a step is no generator", "Return a list of what it finds.", "step")
+        return Step(plain, name, attempt_policy(f"step {label!r}", retry, timeout), frame)
 
     return make if function is None else make(function)
 

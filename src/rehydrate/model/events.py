@@ -90,7 +90,7 @@ class MessageDropped(EventBase, frozen=True, kw_only=True, gc=False):
 
 
 class InvocationFailed(EventBase, frozen=True, kw_only=True, gc=False):
-    """An invocation (or a barrier) failed for good."""
+    """An invocation, a barrier, or a sub-workflow whose time was up failed for good."""
 
     failure: Failure
 
@@ -126,7 +126,7 @@ class StepStarted(EventBase, frozen=True, kw_only=True, gc=False):
 
 
 class StepFinished(EventBase, frozen=True, kw_only=True, gc=False):
-    """A step of a functional workflow has its result, and that is saved (live)."""
+    """A step of a functional workflow has its result, saved where the durability saves steps (live)."""
 
     step: str
 

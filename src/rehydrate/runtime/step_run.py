@@ -209,14 +209,16 @@ async def _execute(current: Pass, step: AnyStep, sealed: Sealed, call: Call, rec
     finally:
         CALLER.reset(caller)
         _RUNNING.reset(running)
-    return await in_time(task, began, timeout, f"{current.where}, step {step.name!r}")
+    return await in_time(task, began, timeout, current.where, step.name)
 
 
 async def _called(given: Awaitable[object]) -> object:
     return await given
 
 
-async def in_time(task: asyncio.Task[object], began: asyncio.Future[None], seconds: float, where: str) -> object:
+async def in_time(
+    task: asyncio.Task[object], began: asyncio.Future[None], seconds: float, where: str, step: str
+) -> object:
     """Wait for a task so long from when it began; one that takes longer is cancelled and left, whatever it makes of
     that."""
     try:
@@ -228,7 +230,7 @@ async def in_time(task: asyncio.Task[object], began: asyncio.Future[None], secon
     if done:
         return task.result()
     _leave(task)
-    raise InvocationTimeoutError(where, seconds)
+    raise InvocationTimeoutError(where, seconds, step)
 
 
 def _leave(task: asyncio.Task[object]) -> None:
