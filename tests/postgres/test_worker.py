@@ -156,6 +156,47 @@ def test_a_thread_without_work_ends_and_another_begins(postgres: Place, monkeypa
     asyncio.run(main())
 
 
+def test_a_thread_that_could_not_start_is_tried_again(postgres: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first is an error of the call that it was needed for and holds up no later one of that run."""
+    maker = CommitMaker()
+    commit = maker.claim()
+
+    async def main() -> None:
+        store = postgres.store(clock=CLOCK, retry_waits=())
+        with monkeypatch.context() as patched:
+            patched.setattr(threading.Thread, "start", no_room)
+            with pytest.raises(RuntimeError, match="can't start new thread"):
+                await store.commit(commit)
+        assert await asyncio.wait_for(store.head("run"), 5) is None
+        await asyncio.wait_for(store.commit(commit), 5)
+        await store.close()
+
+    asyncio.run(main())
+
+
+def test_one_thread_does_what_no_other_can_be_started_for(postgres: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there is one, calls side by side and those behind others of their run are all done by it."""
+    maker = CommitMaker()
+
+    async def main() -> None:
+        store = postgres.store(clock=CLOCK, retry_waits=())
+        await store.commit(maker.claim())
+        monkeypatch.setattr(threading.Thread, "start", no_room)
+        commits = [store.commit(maker.step({"k": b"%d" % number})) for number in range(3)]
+        heads = [store.head(f"none {number}") for number in range(8)]
+        assert await asyncio.wait_for(asyncio.gather(*commits, *heads), 5) == [None] * 11
+        assert await store.read("run", ["k"]) == {"k": b"2"}
+        assert len(threads(postgres)) == 1
+        await store.close()
+
+    asyncio.run(main())
+
+
+def no_room(thread: threading.Thread) -> None:
+    """Fail as the start of a thread does where the system has no room for one."""
+    raise RuntimeError("can't start new thread")
+
+
 def test_a_store_that_is_dropped_ends_its_threads(postgres: Place) -> None:
     """A store object that nobody closed frees threads and connections when it is collected."""
 

@@ -152,6 +152,27 @@ def test_a_header_of_a_newer_format_says_so(tmp_path: Path) -> None:
         use(path, lambda store: store.head("run"))
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "new.head",
+        "new.forget",
+        "new.commit",
+        *(f"new.{end}/commits-1/00000000/0000000000.commit" for end in ("run", "gone")),
+    ],
+)
+def test_what_a_newer_version_left_behind_holds_nobody_up(tmp_path: Path, name: str) -> None:
+    """What it has not finished stays for it, as nobody else can read what is to be undone; all runs can be written."""
+    path = tmp_path / "runs"
+    maker = fill(path)
+    left = path / "tmp" / name
+    left.parent.mkdir(parents=True, exist_ok=True)
+    left.write_bytes(sealed({"rehydrate": 7, "format": 2}))
+    use(path, lambda store: store.commit(maker.claim({"a": b"third a"})))
+    assert use(path, lambda store: store.read("run", ["a"])) == {"a": b"third a"}
+    assert left.exists()
+
+
 def test_a_damaged_run_is_not_deleted_by_halves(tmp_path: Path) -> None:
     """Deleting a run that has a damaged commit says so and removes nothing; put right, it is deleted."""
     path = tmp_path / "runs"

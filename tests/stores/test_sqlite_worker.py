@@ -201,3 +201,24 @@ def test_an_error_in_a_call_reaches_its_caller(tmp_path: Path) -> None:
         await store.close()
 
     asyncio.run(main())
+
+
+def test_a_thread_that_could_not_start_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A system without room for a thread is an error of the calls that it was needed for, and of no later one."""
+
+    async def main() -> None:
+        store = SqliteCheckpointStorage(tmp_path / "runs.db", clock=CLOCK)
+        with monkeypatch.context() as patched:
+            patched.setattr(threading.Thread, "start", no_room)
+            for _ in range(2):
+                with pytest.raises(RuntimeError, match="can't start new thread"):
+                    await asyncio.wait_for(store.head("run"), 5)
+        assert await store.head("run") is None
+        await store.close()
+
+    asyncio.run(main())
+
+
+def no_room(thread: threading.Thread) -> None:
+    """Fail as the start of a thread does where the system has no room for one."""
+    raise RuntimeError("can't start new thread")

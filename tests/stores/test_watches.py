@@ -149,6 +149,31 @@ def test_nothing_is_looked_at_while_nobody_waits() -> None:
     asyncio.run(main())
 
 
+class Compared(Call[Database]):
+    """A call that must not be compared with others."""
+
+    __slots__ = ()
+    __hash__ = Call.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        raise AssertionError("thousands of watches would be compared with one another")
+
+
+def test_each_watch_is_settled_by_itself() -> None:
+    """Those that found something are answered, those that found nothing are kept, and none is looked for in a list."""
+
+    async def main() -> None:
+        kept: Watches[Call[Database]] = Watches(lambda: None)
+        calls = [Compared(lambda place: False, writes=False, size=0, watches=True) for _ in range(6)]
+        for number, call in enumerate(calls):
+            call.result = number % 2 == 0
+        kept.settle(calls)
+        assert [await call.future for call in calls[::2]] == [True, True, True]
+        assert [id(call) for call in kept.due(wrote=True)] == [id(call) for call in calls[1::2]]
+
+    asyncio.run(main())
+
+
 def test_a_process_that_writes_all_the_time_asks_its_watches_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
     """A first write asks at once; what is written within the next 50 ms is asked for together, at their end."""
     now, asked = 1000.0, list[float]()

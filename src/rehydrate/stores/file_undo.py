@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from rehydrate.errors import CheckpointCorruptError, RunBusyError
+from rehydrate.errors import CheckpointCorruptError, CheckpointFormatError, RunBusyError
 from rehydrate.model.checkpoint import Header, Status
 
 from .file_commit import CommitFile, commit_file
@@ -46,21 +46,27 @@ def delete_run(place: FilePlace, run_id: str, now: Callable[[], float]) -> bool:
 def take_back(place: FilePlace) -> None:
     """Undo what processes that are gone have begun and not finished, and finish what they were deleting."""
     for path in place.left_behind():
-        match path.suffix:
-            case ".run" | ".gone":
-                _discard_run(place, path)
-            case ".commits":
-                shutil.rmtree(path)
-            case ".commit":
-                _discard_commit(place, path)
-            case ".head" | ".forget":
-                try:
-                    (_take_back_head if path.suffix == ".head" else _take_back_forgetting)(place, path)
-                except CheckpointCorruptError:
-                    continue  # whoever asks for that run is told; the others are not to be held up by it
-            case _:
-                pass  # a file that was to take the place of another
+        try:
+            _take_one_back(place, path)
+        except (CheckpointCorruptError, CheckpointFormatError):
+            continue  # whoever asks for that run is told; the others are not to be held up by it
         path.unlink(missing_ok=True)
+
+
+def _take_one_back(place: FilePlace, path: Path) -> None:
+    match path.suffix:
+        case ".run" | ".gone":
+            _discard_run(place, path)
+        case ".commits":
+            shutil.rmtree(path)
+        case ".commit":
+            _discard_commit(place, path)
+        case ".head":
+            _take_back_head(place, path)
+        case ".forget":
+            _take_back_forgetting(place, path)
+        case _:
+            pass  # a file that was to take the place of another
 
 
 def drop_other_commits(place: FilePlace, run: RunFolder) -> None:

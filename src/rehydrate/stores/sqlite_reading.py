@@ -191,7 +191,7 @@ def read_requests(
         wanted["run = ?"] = run.no
     given = {condition: value for condition, value in wanted.items() if value is not None}
     statement = _OPEN.format(where=" AND ".join(given) or "1")
-    rows = database.execute(statement, (*given.values(), limit)).fetchall()
+    rows = database.execute(statement, (*given.values(), min(limit, NO_END))).fetchall()
     return [_open_request(database, request_id, body) for request_id, body in rows]
 
 
@@ -208,7 +208,8 @@ def read_history(database: Database, run_id: str, before: int | None, limit: int
     run = find_run(database, run_id)
     if run is None:
         return []
-    rows = database.execute(_HISTORY, (run.no, NO_END if before is None else min(before, NO_END), limit)).fetchall()
+    end = NO_END if before is None else max(min(before, NO_END), -NO_END)
+    rows = database.execute(_HISTORY, (run.no, end, min(limit, NO_END))).fetchall()
     what = f"a checkpoint of run {run_id!r} in store {database.store}"
     return [open_checkpoint(run.standing, row, what).header for row in rows]
 
@@ -218,7 +219,7 @@ def read_events(database: Database, run_id: str, after: int, limit: int) -> list
     run = find_run(database, run_id)
     if run is None:
         return []
-    rows = database.execute(_EVENTS, (run.no, min(after, NO_END), limit)).fetchall()
+    rows = database.execute(_EVENTS, (run.no, min(after, NO_END), min(limit, NO_END))).fetchall()
     what = f"an event of run {run_id!r} in store {database.store}"
     return [StoredEvent(number, as_bytes(body, what)) for number, body in rows]
 
@@ -230,7 +231,7 @@ def read_runs(
     wanted = {"run.workflow = ?": workflow, "run.status = ?": status, "run.run_id > ?": after}
     given = {condition: value for condition, value in wanted.items() if value is not None}
     statement = _RUNS.format(where=" AND ".join(given) or "1")
-    rows = database.execute(statement, (*given.values(), limit)).fetchall()
+    rows = database.execute(statement, (*given.values(), min(limit, NO_END))).fetchall()
     found: list[Header] = []
     for run_id, its_workflow, body, checkpoint_id, before in rows:
         what = f"the head of run {run_id!r} in store {database.store}"

@@ -45,11 +45,11 @@ class Watches(Generic[_C]):
 
     def settle(self, calls: Sequence[_C]) -> None:
         """Answer calls that were done; those that wait for more are kept."""
-        waiting = [call for call in calls if call.watches and not call.result and call.error is None]
-        if waiting:
-            self._waiting += waiting
-            calls = [call for call in calls if call not in waiting]
-        answer(calls)
+        done: list[_C] = []
+        for call in calls:
+            waits = call.watches and not call.result and call.error is None
+            (self._waiting if waits else done).append(call)
+        answer(done)
 
     def seconds(self) -> float | None:
         """Return how long the thread may wait for its next call; `None` for as long as it likes."""

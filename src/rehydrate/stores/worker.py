@@ -163,8 +163,9 @@ class Worker(Generic[_P]):
         with self._starting:
             if self._thread is None:
                 name = f"rehydrate {Path(self.path).name}"
-                self._thread = threading.Thread(target=self._loop, name=name, daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=self._loop, name=name, daemon=True)
+                thread.start()  # before it is kept: the next call tries again where one cannot start
+                self._thread = thread
 
     def _loop(self) -> None:
         try:

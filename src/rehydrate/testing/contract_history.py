@@ -119,6 +119,24 @@ async def filled(store: CheckpointStorage, run_id: str = "run") -> CommitMaker:
     return maker
 
 
+async def pages_may_be_of_any_size(make: MakeStore) -> None:
+    """A limit beyond any number that a database has gives all that there is, and so do the ends of a page."""
+    store, much = make(clock=ManualClock()), 2**70
+    await filled(store)
+    history = await store.history("run")
+    assert [header.seq for header in history] == [3, 2, 0]
+    assert await store.history("run", limit=much) == history
+    assert await store.history("run", before=much, limit=much) == history
+    assert await store.history("run", before=-much, limit=much) == []
+    assert [header.run_id for header in await store.runs(limit=much)] == ["run"]
+    assert [row.request_id for row in await store.requests(limit=much)] == ["q-run"]
+    assert await store.events("run", limit=much) == await store.events("run")
+    assert await store.events("run", after=much, limit=much) == []
+    assert [offer.key for offer in await store.offers("run", limit=much)] == ["letter"]
+    assert await store.offers("run", after=much, limit=much) == []
+    await store.close()
+
+
 async def a_run_moves_as_an_archive(make: MakeStore) -> None:
     """A run that was archived, deleted and taken in is the same run: every checkpoint and all that stands beside."""
     store = make(clock=ManualClock())
@@ -244,6 +262,7 @@ HISTORY_CHECKS: tuple[Check, ...] = (
     checkpoints_have_names,
     what_is_forgotten_is_gone,
     forgetting_loses_nothing_else,
+    pages_may_be_of_any_size,
     a_run_moves_as_an_archive,
     a_damaged_archive_is_refused,
     an_archive_takes_nothing_of_others,

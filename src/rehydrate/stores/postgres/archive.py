@@ -24,7 +24,7 @@ from .records import bytes_at, entries_of
 from .retention import tagged, tags_of
 from .runs import check_of, find_run
 from .session import Asked, Session
-from .waves import checkpoint_body, columns, request_rows
+from .waves import NEW_LIVE, checkpoint_body, columns, request_rows
 from .writing import refused
 
 _HEADERS: Final = f"""
@@ -41,10 +41,6 @@ VALUES (%s, %s, %s, %s, %s, %s, NULL, 0, %s, %s) ON CONFLICT (run_id) DO NOTHING
 _NEW_CHECKPOINTS: Final = """
 INSERT INTO rehydrate.checkpoint (run, seq, checkpoint_id, body, entries, data)
 SELECT %s, unnest(%b::bigint[]), unnest(%b::bytea[]), unnest(%b::bytea[]), unnest(%b::bytea[]), unnest(%b::bytea[])
-"""
-_NEW_LIVE: Final = """
-INSERT INTO rehydrate.live (run, seq, start, size, crc, key, data)
-SELECT %s, * FROM unnest(%b::bigint[], %b::integer[], %b::integer[], %b::integer[], %b::bytea[], %b::bytea[])
 """
 _NEW_REQUESTS: Final = """
 INSERT INTO rehydrate.request (run, workflow, request_id, is_open, body)
@@ -157,7 +153,7 @@ def _beside(no: int, archive: Archive, last: Commit, live: dict[str, Place | Non
     header = last.header
     turns = [(turn_name(t.workflow, t.key), t.number, seal_row(t)) for t in archive.turns]
     return [
-        (_NEW_LIVE, (no, *columns(6, [live_row(place) for place in live.values() if place is not None]))),
+        (NEW_LIVE, (no, *columns(6, [live_row(place) for place in live.values() if place is not None]))),
         (_NEW_REQUESTS, (no, header.workflow.encode(), *columns(3, request_rows(last)))),
         (_NEW_TURNS, (no, *columns(3, turns))),
         (_NEW_EVENTS, (no, *columns(2, [(e.number, e.data) for e in archive.events]))),

@@ -16,7 +16,7 @@ from .layout import Entry, Place, folded, live_row, seal_entries
 from .names import key_name
 from .records import entries_of, raw_bytes
 from .session import Asked, Session
-from .waves import LIVE_AGAIN, columns
+from .waves import LIVE_AGAIN, NEW_LIVE, columns
 
 _ENTRIES: Final = """
 SELECT seq, entries, body IS NOT NULL, length(data) FROM rehydrate.checkpoint WHERE run = %s ORDER BY seq
@@ -25,11 +25,7 @@ _SINCE: Final = """
 SELECT seq, entries FROM rehydrate.checkpoint
 WHERE run = %s AND seq > (SELECT live_to FROM rehydrate.run WHERE no = %s) ORDER BY seq
 """
-_LIVE: Final = f"""
-INSERT INTO rehydrate.live (run, seq, start, size, crc, key, data)
-SELECT %s, * FROM unnest(%b::bigint[], %b::integer[], %b::integer[], %b::integer[], %b::bytea[], %b::bytea[])
-{LIVE_AGAIN}
-"""
+_LIVE: Final = NEW_LIVE + LIVE_AGAIN
 _GONE: Final = "DELETE FROM rehydrate.live WHERE run = %s AND substr(sha256(key), 1, 16) = ANY(%b::bytea[])"
 _LIVE_TO: Final = "UPDATE rehydrate.run SET live_to = seq WHERE no = %s"
 _DROP: Final = "DELETE FROM rehydrate.checkpoint WHERE run = %s AND seq = ANY(%b::bigint[])"

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Final
 
 from rehydrate.errors import CheckpointCorruptError
+from rehydrate.stores import checkpoint_rows
 
 #: Bytes of a name: nobody finds two texts with one name.
 _NAME_BYTES: Final = 16
@@ -28,13 +29,10 @@ def turn_name(workflow: str, key: str) -> bytes:
 
 def id_cell(checkpoint_id: str) -> bytes:
     """Return a checkpoint's id as it stands in its row: the hex form of 16 bytes as these."""
-    data = checkpoint_id.encode()
-    if len(data) == 2 * _NAME_BYTES:
-        try:
-            short = bytes.fromhex(checkpoint_id)
-        except ValueError:
-            return data
-        return short if short.hex() == checkpoint_id else data
+    cell = checkpoint_rows.id_cell(checkpoint_id)
+    if isinstance(cell, bytes):
+        return cell
+    data = cell.encode()
     return data + _NO_TEXT if len(data) == _NAME_BYTES else data
 
 

@@ -30,37 +30,38 @@ def planned(session: Session, commits: Sequence[Commit]) -> list[Plan | Rehydrat
 
     Their runs are locked where something is read for that.
     """
-    known = {c.header.run_id: replaced_keys(c) for c in commits if c.expected is not None and _writes_live(c)}
-    if known:
+    replaced = [replaced_keys(commit) if commit.expected is not None else [] for commit in commits]
+    writes = [_writes_live(commit, keys) for commit, keys in zip(commits, replaced, strict=True)]
+    if any(commit.expected is not None and live for commit, live in zip(commits, writes, strict=True)):
         session.ask(*in_order(commits))
     plans: list[Plan | RehydrateError] = []
-    for commit in commits:
+    for commit, keys, live in zip(commits, replaced, writes, strict=True):
         try:
-            plans.append(_plan(session, commit, known.get(commit.header.run_id)))
+            plans.append(_plan(session, commit, keys) if live else Plan(laid_out(commit, session.store, [])))
         except RehydrateError as error:
             plans.append(error)
     return plans
 
 
-def _writes_live(commit: Commit) -> bool:
+def _writes_live(commit: Commit, replaced: Sequence[str]) -> bool:
     # With one that merges records, as the small ones are then gone again; else as far from those as can be.
-    return _is_large(commit) or commit.header.seq % _EVERY == _EVERY // 2 or bool(replaced_keys(commit))
+    return _is_large(commit) or commit.header.seq % _EVERY == _EVERY // 2 or bool(replaced)
 
 
 def _is_large(commit: Commit) -> bool:
     return len(commit.puts) + len(commit.removes) > _MUCH
 
 
-def _plan(session: Session, commit: Commit, replaced: Sequence[str] | None) -> Plan:
+def _plan(session: Session, commit: Commit, replaced: Sequence[str]) -> Plan:
     run_id = commit.header.run_id
     what = f"run {run_id!r} in store {session.store}"
     window: Sequence[Did] = ()
     sources: list[Source] = []
-    if replaced is not None:
+    if commit.expected is not None:
         no, window, places = named_places(session, run_id, replaced, what)
         sources = _sources(session, no, {place.key: place for place in places} | folded(window), replaced, what)
     layout = laid_out(commit, session.store, sources)
-    if not _writes_live(commit) or (len(window) < _FEW and not _is_large(commit) and not replaced):
+    if len(window) < _FEW and not _is_large(commit) and not replaced:
         return Plan(layout)
     return Plan(layout, folded([*window, (commit.header.seq, layout.entries)]))
 

@@ -73,6 +73,11 @@ _TAKEN: Final = """, taken AS (
     FROM (SELECT unnest(%b::bigint[]) AS ord, unnest(%b::bytea[]) AS data) AS d
     JOIN taken USING (ord) JOIN given USING (ord)
 )"""
+#: Inserts live records of one run.
+NEW_LIVE: Final = """
+INSERT INTO rehydrate.live (run, seq, start, size, crc, key, data)
+SELECT %s, * FROM unnest(%b::bigint[], %b::integer[], %b::integer[], %b::integer[], %b::bytea[], %b::bytea[])
+"""
 #: Ends what inserts live records: one that is there is written over.
 LIVE_AGAIN: Final = """ON CONFLICT (run, substr(sha256(key), 1, 16))
         DO UPDATE SET seq = excluded.seq, start = excluded.start, size = excluded.size, crc = excluded.crc,

@@ -126,13 +126,23 @@ class Worker:
         self._make_ready(call)
 
     def _make_ready(self, call: Call) -> None:
-        (self._singles if isinstance(call.work, Single) else self._writes).append(call)
+        queue = self._singles if isinstance(call.work, Single) else self._writes
+        queue.append(call)
         to_do = len(self._singles) + (1 if self._writes and not self._writing else 0)
         if to_do > self._idle and len(self._threads) < _THREADS:
             name = f"rehydrate {self._connector.place.store}"
             thread = threading.Thread(target=self._serve, name=name, daemon=True)
-            thread.start()  # before it is counted: one that cannot start is waited for by nobody
-            self._threads.add(thread)
+            try:
+                thread.start()
+            except RuntimeError:
+                # With other threads there, one of them does it; else nobody would, nor what comes behind it.
+                if not self._threads:
+                    queue.pop()
+                    if call.run_id is not None:
+                        del self._behind[call.run_id]
+                    raise
+            else:
+                self._threads.add(thread)
         self._state.notify()
 
     def _serve(self) -> None:
