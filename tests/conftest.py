@@ -7,8 +7,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.proof.ledger import Ledger, Tried
+
 if TYPE_CHECKING:
     from tests.postgres.server import Place
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep the ledger of the proofs."""
+    config.pluginmanager.register(Ledger(prints=config.option.markexpr != "not proof"), "ledger")
+
+
+@pytest.fixture
+def tried(request: pytest.FixtureRequest) -> Tried:
+    """Say how often the test has tried what its mark `promise` names."""
+    return lambda times: request.node.user_properties.append(("tried", times))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
