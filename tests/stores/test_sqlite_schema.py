@@ -103,7 +103,7 @@ STATEMENTS = [
     for name, value in sorted(vars(module).items())
     for statement in ([value] if isinstance(value, str) else value if isinstance(value, tuple) else [])
     if name.startswith("_")
-    and name not in {"_RUNS", "_OPEN", "__doc__", "__name__", "__file__", "__package__", "__cached__"}
+    and name not in {"_RUNS", "_OFFERED", "_OPEN", "__doc__", "__name__", "__file__", "__package__", "__cached__"}
 ]
 
 
@@ -136,6 +136,19 @@ def test_pages_of_runs_come_from_an_index(tmp_path: Path, where: str, expected: 
         plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}", [1] * statement.count("?"))]
     assert plan[0] == expected
     assert [line for line in plan if "TEMP B-TREE" in line] == []
+
+
+def test_runs_with_an_inbox_are_found_from_what_waits(tmp_path: Path) -> None:
+    """Runs without anything in their inbox, and what was taken, are not looked at."""
+    path = tmp_path / "runs.db"
+    fill(path)
+    statement = vars(sqlite_reading)["_OFFERED"].format(where="run.workflow = ? AND run.run_id > ?")
+    with closing(sqlite3.connect(path)) as connection:
+        plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}", [1] * statement.count("?"))]
+    assert [line for line in plan if "rehydrate_offer" in line] == [
+        "SCAN rehydrate_offer USING INDEX rehydrate_offer_waiting"
+    ]
+    assert "SEARCH run USING INTEGER PRIMARY KEY (rowid=?)" in plan
 
 
 @pytest.mark.parametrize(

@@ -94,9 +94,16 @@ class CheckpointStorage(Protocol):
         ...
 
     async def runs(
-        self, *, workflow: str | None = None, status: str | None = None, after: str | None = None, limit: int = 100
+        self,
+        *,
+        workflow: str | None = None,
+        status: str | None = None,
+        offered: bool = False,
+        after: str | None = None,
+        limit: int = 100,
     ) -> list[Header]:
-        """Return the heads of runs, ordered by run id, from the one behind `after` on."""
+        """Return the heads of runs, ordered by run id, from the one behind `after` on; `offered`: of those that have
+        something in their inbox."""
         ...
 
     async def history(self, run_id: str, *, before: int | None = None, limit: int = 100) -> list[Header]:

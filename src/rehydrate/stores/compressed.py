@@ -103,10 +103,16 @@ class CompressedCheckpointStorage:
         await self._store.renew(run_id, owner, epoch, seconds)
 
     async def runs(
-        self, *, workflow: str | None = None, status: str | None = None, after: str | None = None, limit: int = 100
+        self,
+        *,
+        workflow: str | None = None,
+        status: str | None = None,
+        offered: bool = False,
+        after: str | None = None,
+        limit: int = 100,
     ) -> list[Header]:
         """As the store inside."""
-        return await self._store.runs(workflow=workflow, status=status, after=after, limit=limit)
+        return await self._store.runs(workflow=workflow, status=status, offered=offered, after=after, limit=limit)
 
     async def history(self, run_id: str, *, before: int | None = None, limit: int = 100) -> list[Header]:
         """As the store inside."""

@@ -173,7 +173,13 @@ class EncryptedCheckpointStorage:
             await self._store.renew(run, owner, epoch, seconds)
 
     async def runs(
-        self, *, workflow: str | None = None, status: str | None = None, after: str | None = None, limit: int = 100
+        self,
+        *,
+        workflow: str | None = None,
+        status: str | None = None,
+        offered: bool = False,
+        after: str | None = None,
+        limit: int = 100,
     ) -> list[Header]:
         """Return the heads of runs, ordered by `listing_key`, from the one behind `after` on."""
         check_page(limit)
@@ -182,6 +188,7 @@ class EncryptedCheckpointStorage:
             found = await self._store.runs(
                 workflow=None if workflow is None else self._names.workflow(workflow),
                 status=status,
+                offered=offered,
                 after=None if after is None else self._names.run(after),
                 limit=limit,
             )

@@ -15,6 +15,7 @@ from .arguments import folder_text
 from .file_batch import serve
 from .file_history import forget_checkpoints, read_archive, read_tags, write_archive, write_tag
 from .file_inbox import read_offers, write_offer
+from .file_listing import read_requests, read_runs
 from .file_place import FilePlace
 from .file_reading import (
     read_checkpoint,
@@ -23,8 +24,6 @@ from .file_reading import (
     read_history,
     read_records,
     read_request,
-    read_requests,
-    read_runs,
     read_turn,
 )
 from .file_undo import delete_run

@@ -8,17 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Final
 
 from rehydrate.errors import CheckpointCorruptError, CommitConflictError, RunNotFoundError
 from rehydrate.model.checkpoint import Offer
 
 from .file_disk import make_folder, names_in, put_in_place, read_whole, write_new
 from .file_format import FILE_FORMAT, OfferLine, opened_line, sealed_line
+from .file_index import mark, unmark
 from .file_names import offer_name, offer_number, offered_key
 from .file_place import FilePlace
 from .file_reading import find_run, steadily
 from .file_runs import INBOX, RunFolder
 from .inbox import numbered_offer, same_offer, taken_offer
+
+#: What runs are noted under that may have something in their inbox.
+WAITING: Final = "waiting"
 
 
 def write_offer(place: FilePlace, offer: Offer) -> int:
@@ -32,6 +37,7 @@ def write_offer(place: FilePlace, offer: Offer) -> int:
         if known is not None and known.key == offer.key:
             return same_offer(known, offer)
     number = offer_number(names[-1]) + 1 if names else 1
+    mark(place, "inboxes", WAITING, run.folder.name)
     make_folder(run.folder / INBOX)
     _write(place, run.folder, OfferLine("offer", FILE_FORMAT, numbered_offer(offer, number)))
     return number
@@ -78,24 +84,26 @@ def take(place: FilePlace, run: RunFolder, offers: Sequence[Offer], seq: int, to
         _write(place, run.folder, OfferLine("offer", FILE_FORMAT, offer, seq, token))
 
 
-def empty(place: FilePlace, run: RunFolder, offers: Iterable[Offer]) -> None:
+def empty(place: FilePlace, run: RunFolder, offers: Sequence[Offer]) -> None:
     """Drop the bodies of offers whose commit has come, so that they do not depend on it any more."""
     for offer in offers:
         _write(place, run.folder, OfferLine("offer", FILE_FORMAT, taken_offer(offer)))
+    if offers and all(_is_taken(run, _read(place, run, name)) for name in _names(run)):
+        unmark(place, "inboxes", WAITING, run.folder.name)
 
 
 def settle(place: FilePlace, run: RunFolder) -> None:
     """Do that for what a process has left that died right after such a commit."""
-    for name in _names(run):
-        line = _read(place, run, name)
-        if not line.offer.taken and _is_taken(run, line):
-            empty(place, run, [line.offer])
+    lines = [_read(place, run, name) for name in _names(run)]
+    empty(place, run, [line.offer for line in lines if not line.offer.taken and _is_taken(run, line)])
 
 
-def write_inbox(place: FilePlace, folder: Path, offers: Sequence[Offer]) -> None:
-    """Write all offers of a run, in its folder, which is not in its place yet."""
+def write_inbox(place: FilePlace, folder: Path, offers: Sequence[Offer], name: str) -> None:
+    """Write all offers of a run, in its folder, which is not in its place yet; there it has this name."""
     if offers:
         make_folder(folder / INBOX)
+    if any(not offer.taken for offer in offers):
+        mark(place, "inboxes", WAITING, name)
     for offer in offers:
         _write(place, folder, OfferLine("offer", FILE_FORMAT, offer))
 

@@ -34,7 +34,7 @@ MARKER: Final = "rehydrate-store.json"
 _LOCKS: Final = "locks"
 _TEMPORARY: Final = "tmp"
 #: What a store has in its folder; the marker is made last.
-_FOLDERS: Final = (_TEMPORARY, "runs", "checkpoints", "requests", "turns", "workflows", "statuses", "open")
+_FOLDERS: Final = (_TEMPORARY, "runs", "checkpoints", "requests", "turns", "workflows", "statuses", "open", "inboxes")
 #: How many files of others are named.
 _NAMED: Final = 3
 
@@ -66,7 +66,7 @@ class FilePlace:
     def marks(self, kind: str, value: str) -> Path:
         """Return the folder with an empty file for each name that is noted under a value.
 
-        `kind` is `statuses` or `workflows`, or `open`, whose values are names of runs' folders.
+        `kind` is `statuses`, `workflows` or `inboxes`, or `open`, whose values are names of runs' folders.
         """
         if kind == "open":
             return self.root / kind / value

@@ -1,4 +1,4 @@
-"""What the file store reads: heads, checkpoints with their records, requests, turns, pages of headers and events.
+"""What the file store reads of one run: heads, checkpoints with their records, a request, a turn, headers and events.
 
 No lock is taken. Where files of a run are missing because it was deleted or went on meanwhile, the answer is looked
 for again; what does not fit together then is `CheckpointCorruptError`, never a shorter answer.
@@ -6,7 +6,6 @@ for again; what does not fit together then is `CheckpointCorruptError`, never a 
 
 from __future__ import annotations
 
-import heapq
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, TypeVar
@@ -25,12 +24,10 @@ from rehydrate.model.checkpoint import (
     TurnRow,
 )
 
-from .file_disk import names_in
-from .file_format import HeadLine, PointerLine
-from .file_index import find, marked, marked_request, values
-from .file_names import unescaped
+from .file_format import PointerLine
+from .file_index import find
 from .file_place import FilePlace
-from .file_runs import RunFolder, read_run, run_folder
+from .file_runs import RunFolder, run_folder
 from .standing import Standing
 
 _T = TypeVar("_T")
@@ -60,7 +57,7 @@ def read_checkpoint(place: FilePlace, ref: CheckpointRef, now: Callable[[], floa
         return steadily(place, ref.run_id, lambda run: _stored(place, run, run.head.seq, now))
     if isinstance(ref, At):
         return steadily(place, ref.run_id, lambda run: _stored_at(place, run, ref.at, now))
-    pointer = _tried(lambda: find(place, "checkpoints", ref))
+    pointer = tried(lambda: find(place, "checkpoints", ref))
     if pointer is None:
         return None
     return steadily(place, pointer.run_id, lambda run: _stored_under(place, run, pointer, now))
@@ -78,37 +75,14 @@ def read_records(place: FilePlace, run_id: str, keys: Sequence[str]) -> dict[str
 
 def read_request(place: FilePlace, request_id: str) -> RequestRow | None:
     """Return a request of any run."""
-    pointer = _tried(lambda: find(place, "requests", request_id))
+    pointer = tried(lambda: find(place, "requests", request_id))
     return pointer.request if pointer else None
 
 
 def read_turn(place: FilePlace, workflow: str, key: str) -> TurnRow | None:
     """Return the turn that a key belongs to."""
-    pointer = _tried(lambda: find(place, "turns", workflow, key))
+    pointer = tried(lambda: find(place, "turns", workflow, key))
     return pointer.turn if pointer else None
-
-
-def read_requests(
-    place: FilePlace, *, workflow: str | None, run_id: str | None, after: str | None, limit: int
-) -> list[RequestRow]:
-    """Return open requests behind `after`, ordered by id."""
-    if run_id is not None:
-        runs = [place.run_folder(run_id).name]
-    elif workflow is not None:
-        runs = marked(place, "workflows", workflow)
-    else:
-        runs = values(place, "open")
-    found: list[RequestRow] = []
-    for request_id, run in _open_requests(place, runs, after):
-        row = read_request(place, request_id)
-        if row is None or row.state != "open" or place.run_folder(row.run_id).name != run:
-            continue
-        if workflow is not None and _tried(lambda run=run: _workflow_of(place, run)) != workflow:
-            continue
-        found.append(row)
-        if len(found) == limit:
-            break
-    return found
 
 
 def read_history(place: FilePlace, run_id: str, before: int | None, limit: int) -> list[Header]:
@@ -138,27 +112,6 @@ def read_events(place: FilePlace, run_id: str, after: int, limit: int) -> list[S
     return steadily(place, run_id, read) or []
 
 
-def read_runs(
-    place: FilePlace, *, workflow: str | None, status: str | None, after: str | None, limit: int
-) -> list[Header]:
-    """Return the heads of runs behind `after`, ordered by run id."""
-    if status is not None:
-        names = marked(place, "statuses", status)
-    elif workflow is not None:
-        names = marked(place, "workflows", workflow)
-    else:
-        names = names_in(place.root / "runs")
-    found: list[Header] = []
-    for _, name in _by_run_id(place, names, after):
-        header = _tried(lambda name=name: _header_in(place, name))
-        if header is None or workflow not in {None, header.workflow} or status not in {None, header.status.value}:
-            continue
-        found.append(header)
-        if len(found) == limit:
-            break
-    return found
-
-
 def steadily(place: FilePlace, run_id: str, read: Callable[[RunFolder], _T]) -> _T | None:
     """Return what `read` makes of a run, again where the run's files went away under it; `None` where it has none."""
     for _ in range(_TRIES):
@@ -173,7 +126,7 @@ def steadily(place: FilePlace, run_id: str, read: Callable[[RunFolder], _T]) -> 
     raise CheckpointCorruptError(f"run {run_id!r} in store {place.store}", "it changes whenever it is read")
 
 
-def _tried(read: Callable[[], _T]) -> _T:
+def tried(read: Callable[[], _T]) -> _T:
     """Return what `read` gives, at a second try where a run was deleted under the first."""
     try:
         return read()
@@ -220,49 +173,6 @@ def _stored_under(place: FilePlace, run: RunFolder, pointer: PointerLine, now: C
     if stored.header.checkpoint_id != ref:
         raise CheckpointCorruptError(f"checkpoint {ref!r} in store {place.store}", "its header is another one's")
     return stored
-
-
-def _header_in(place: FilePlace, name: str) -> Header | None:
-    run = read_run(place.root / "runs" / name, place.store)
-    return run.link(run.head.seq).header if run else None
-
-
-def _open_requests(place: FilePlace, runs: list[str], after: str | None) -> Iterator[tuple[str, str]]:
-    """Give requests behind an id that may be open, in the order of ids, each with its run's folder."""
-    found: list[tuple[str, str]] = []
-    for run in runs:
-        for name in marked(place, "open", run):
-            request_id = marked_request(place, name)
-            if request_id is not None and (after is None or request_id > after):
-                found.append((request_id, run))
-    heapq.heapify(found)
-    while found:
-        yield heapq.heappop(found)
-
-
-def _by_run_id(place: FilePlace, names: list[str], after: str | None) -> Iterator[tuple[str, str]]:
-    """Give the run ids and folders behind an id, in the order of ids; most names have the whole id in them."""
-    found: list[tuple[str, str]] = []
-    for name in names:
-        run_id = unescaped(name)
-        if run_id is None:
-            head = _tried(lambda name=name: _head_in(place, name))
-            run_id = head.run_id if head else None
-        if run_id is not None and (after is None or run_id > after):
-            found.append((run_id, name))
-    heapq.heapify(found)
-    while found:
-        yield heapq.heappop(found)
-
-
-def _workflow_of(place: FilePlace, name: str) -> str | None:
-    head = _head_in(place, name)
-    return head.workflow if head else None
-
-
-def _head_in(place: FilePlace, name: str) -> HeadLine | None:
-    run = read_run(place.root / "runs" / name, place.store)
-    return run.head if run else None
 
 
 def _first_below(run: RunFolder, before: int | None) -> int | None:

@@ -17,6 +17,7 @@ from rehydrate.model.checkpoint import Header, Status
 from .file_commit import CommitFile, commit_file
 from .file_disk import names_in, put_in_place, read_whole, sync_folder
 from .file_format import HeadLine, opened_line
+from .file_inbox import WAITING
 from .file_index import find, marked, names_of, remove, unmark, withdraw
 from .file_names import commit_number, escaped, is_commit_folder, is_commits
 from .file_place import FilePlace
@@ -106,6 +107,7 @@ def _remove_hints(place: FilePlace, commit: CommitFile) -> None:
         remove(place, kind, names, header.run_id)
     folder = place.run_folder(header.run_id).name
     unmark(place, "workflows", header.workflow, folder)
+    unmark(place, "inboxes", WAITING, folder)
     for status in Status:
         unmark(place, "statuses", status, folder)
     unmark(place, "open", folder, *marked(place, "open", folder))

@@ -96,7 +96,7 @@ def start_run(
     target, folder = place.run_folder(standing.run_id), place.temporary(".run", last.token)
     folder.mkdir()
     since = write_parts(folder / commits_name(1), parts)
-    write_inbox(place, folder, offers)
+    write_inbox(place, folder, offers, target.name)
     if tags:
         write_new(folder / TAGS, [tags_line(standing.run_id, tags)])
     write_new(folder / HEAD, [head_line(standing, last.token, commits_name(1), since)])

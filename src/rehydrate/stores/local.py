@@ -61,7 +61,15 @@ class _ReadRequests(Protocol[_P_contra]):
 
 class _ReadRuns(Protocol[_P_contra]):
     def __call__(
-        self, place: _P_contra, /, *, workflow: str | None, status: str | None, after: str | None, limit: int
+        self,
+        place: _P_contra,
+        /,
+        *,
+        workflow: str | None,
+        status: str | None,
+        offered: bool,
+        after: str | None,
+        limit: int,
     ) -> list[Header]: ...
 
 
@@ -187,13 +195,21 @@ class LocalStorage(Generic[_P]):
         await self._write(lambda place: renew(place, run_id, owner, epoch, now() + seconds))
 
     async def runs(
-        self, *, workflow: str | None = None, status: str | None = None, after: str | None = None, limit: int = 100
+        self,
+        *,
+        workflow: str | None = None,
+        status: str | None = None,
+        offered: bool = False,
+        after: str | None = None,
+        limit: int = 100,
     ) -> list[Header]:
         """Return the heads of runs, ordered by run id, from the one behind `after` on."""
         check_page(limit)
         check_filters(workflow, status, after)
         read = self._deeds.read_runs
-        return await self._read(lambda place: read(place, workflow=workflow, status=status, after=after, limit=limit))
+        return await self._read(
+            lambda place: read(place, workflow=workflow, status=status, offered=offered, after=after, limit=limit)
+        )
 
     async def history(self, run_id: str, *, before: int | None = None, limit: int = 100) -> list[Header]:
         """Return headers of a run, newest first, from the one below sequence number `before` on."""

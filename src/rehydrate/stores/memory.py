@@ -163,13 +163,23 @@ class InMemoryCheckpointStorage:
                 run.standing = renewed
 
     async def runs(
-        self, *, workflow: str | None = None, status: str | None = None, after: str | None = None, limit: int = 100
+        self,
+        *,
+        workflow: str | None = None,
+        status: str | None = None,
+        offered: bool = False,
+        after: str | None = None,
+        limit: int = 100,
     ) -> list[Header]:
         """Return the heads of runs, ordered by run id, from the one behind `after` on."""
         check_page(limit)
         check_filters(workflow, status, after)
         with self._open():
-            heads = [run.headers[run.standing.seq] for run in self._tables.runs.values()]
+            heads = [
+                run.headers[run.standing.seq]
+                for run in self._tables.runs.values()
+                if not offered or any(not offer.taken for offer in run.inbox.values())
+            ]
         chosen = (
             header
             for header in heads

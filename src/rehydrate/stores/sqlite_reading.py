@@ -52,6 +52,14 @@ SELECT run.run_id, run.workflow, {CHECKPOINT} FROM rehydrate_run AS run
 LEFT JOIN rehydrate_checkpoint AS checkpoint ON checkpoint.run = run.no AND checkpoint.seq = run.seq
 WHERE {{where}} ORDER BY run.run_id LIMIT ?
 """  # noqa: S608
+# Begins at what waits in inboxes, which is little, and sorts that.
+_OFFERED: Final = f"""
+SELECT run.run_id, run.workflow, {CHECKPOINT}
+FROM (SELECT DISTINCT run FROM rehydrate_offer WHERE NOT is_taken) AS offer
+CROSS JOIN rehydrate_run AS run ON run.no = offer.run
+LEFT JOIN rehydrate_checkpoint AS checkpoint ON checkpoint.run = run.no AND checkpoint.seq = run.seq
+WHERE {{where}} ORDER BY run.run_id LIMIT ?
+"""  # noqa: S608
 _REQUEST: Final = "SELECT body FROM rehydrate_request WHERE request_id = ?"
 _OPEN: Final = """
 SELECT request_id, body FROM rehydrate_request WHERE is_open AND {where} ORDER BY request_id LIMIT ?
@@ -225,12 +233,12 @@ def read_events(database: Database, run_id: str, after: int, limit: int) -> list
 
 
 def read_runs(
-    database: Database, *, workflow: str | None, status: str | None, after: str | None, limit: int
+    database: Database, *, workflow: str | None, status: str | None, offered: bool, after: str | None, limit: int
 ) -> list[Header]:
     """Return the heads of runs behind `after`, ordered by run id."""
     wanted = {"run.workflow = ?": workflow, "run.status = ?": status, "run.run_id > ?": after}
     given = {condition: value for condition, value in wanted.items() if value is not None}
-    statement = _RUNS.format(where=" AND ".join(given) or "1")
+    statement = (_OFFERED if offered else _RUNS).format(where=" AND ".join(given) or "1")
     rows = database.execute(statement, (*given.values(), min(limit, NO_END))).fetchall()
     found: list[Header] = []
     for run_id, its_workflow, body, checkpoint_id, before in rows:

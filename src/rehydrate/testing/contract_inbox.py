@@ -7,14 +7,17 @@ Each check is an async function over `make(clock=...)` and fails by an assert.
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Final, cast
 
 import msgspec
 
 from rehydrate.errors import CommitConflictError, OfferConflictError, RunNotFoundError, WrongCallError
 from rehydrate.model.checkpoint import Offer, RequestRow
 
-from .contract_tools import Check, CommitMaker, MakeStore, ManualClock, head_of, refused
+from .contract_tools import Check, CommitMaker, MakeStore, ManualClock, head_of, in_order, refused
+
+#: Runs and their workflows.
+_RUNS: Final = {"a": "flow", "b": "flow", "c": "other", "d": "flow"}
 
 
 def named(rows: list[RequestRow]) -> list[str]:
@@ -72,6 +75,31 @@ async def offers_are_taken_once(make: MakeStore) -> None:
     await store.close()
 
 
+async def runs_with_an_inbox_are_listed(make: MakeStore) -> None:
+    """Runs to which something was offered that was not taken come by pages, of all workflows or one."""
+    store = make(clock=ManualClock())
+    makers = {run_id: CommitMaker(run_id, workflow=workflow) for run_id, workflow in _RUNS.items()}
+    for maker in makers.values():
+        await store.commit(maker.claim())
+    assert await store.runs(offered=True) == []
+    for run_id in ("d", "b", "c", "b"):
+        await store.offer(Offer(run_id, f"{run_id} {len(await store.offers(run_id))}", b"body"))
+    expected = in_order(store, "b", "c", "d")
+    assert [header.run_id for header in await store.runs(offered=True)] == expected
+    assert [header.run_id for header in await store.runs(offered=True, limit=2)] == expected[:2]
+    assert [header.run_id for header in await store.runs(offered=True, after=expected[0])] == expected[1:]
+    assert [header.run_id for header in await store.runs(offered=True, workflow="other")] == ["c"]
+    assert await store.runs(offered=True, status="FAILED") == []
+    await store.commit(msgspec.structs.replace(makers["b"].step(), taken=(2,)))
+    assert len(await store.runs(offered=True)) == 3
+    await store.commit(msgspec.structs.replace(makers["b"].step(seconds=0), taken=(1,)))
+    await store.commit(makers["c"].step(seconds=0))
+    await store.delete("c")
+    assert [header.run_id for header in await store.runs(offered=True)] == ["d"]
+    assert len(await store.runs()) == 3
+    await store.close()
+
+
 async def a_key_is_offered_once(make: MakeStore) -> None:
     """The same offer again is the one that is there, also after it was taken; another one under its key is refused."""
     store, maker = make(clock=ManualClock()), CommitMaker()
@@ -106,6 +134,7 @@ async def a_lost_commit_takes_no_offer(make: MakeStore) -> None:
 INBOX_CHECKS: tuple[Check, ...] = (
     open_requests_are_listed,
     offers_are_taken_once,
+    runs_with_an_inbox_are_listed,
     a_key_is_offered_once,
     a_lost_commit_takes_no_offer,
 )

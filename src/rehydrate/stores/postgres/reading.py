@@ -59,6 +59,7 @@ SELECT run.run_id, run.workflow, run.seq, {header_columns("head")} FROM (
 ) AS run
 LEFT JOIN rehydrate.checkpoint AS head ON head.run = run.no AND head.seq = run.seq ORDER BY run.run_id
 """
+_IS_OFFERED: Final = "run.no IN (SELECT o.run FROM rehydrate.offer AS o WHERE o.data IS NOT NULL)"
 _REQUEST: Final = "SELECT body FROM rehydrate.request WHERE request_id = %s"
 _OPEN: Final = """
 SELECT request_id, body FROM rehydrate.request WHERE is_open AND {where} ORDER BY request_id LIMIT %s
@@ -160,7 +161,7 @@ def read_events(session: Session, run_id: str, after: int, limit: int) -> list[S
 
 
 def read_runs(
-    session: Session, *, workflow: str | None, status: str | None, after: str | None, limit: int
+    session: Session, *, workflow: str | None, status: str | None, offered: bool, after: str | None, limit: int
 ) -> list[Header]:
     """Return the heads of runs behind `after`, ordered by run id."""
     wanted: dict[str, object] = {
@@ -169,7 +170,8 @@ def read_runs(
         "run.run_id > %s": None if after is None else after.encode(),
     }
     given = {condition: value for condition, value in wanted.items() if value is not None}
-    statement = _RUNS.format(where=" AND ".join(given) or "true")
+    conditions = [*given, _IS_OFFERED] if offered else list(given)
+    statement = _RUNS.format(where=" AND ".join(conditions) or "true")
     headers: list[Header] = []
     what = f"a run in store {session.store}"
     for run_id, named, seq, *row in session.ask(statement, (*given.values(), min(limit, _NO_END))):

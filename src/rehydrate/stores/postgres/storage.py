@@ -182,14 +182,20 @@ class PostgresCheckpointStorage:
         await self._open().call(self._driver.Renewal(run_id, owner, epoch, seconds), run_id)
 
     async def runs(
-        self, *, workflow: str | None = None, status: str | None = None, after: str | None = None, limit: int = 100
+        self,
+        *,
+        workflow: str | None = None,
+        status: str | None = None,
+        offered: bool = False,
+        after: str | None = None,
+        limit: int = 100,
     ) -> list[Header]:
         """Return the heads of runs, ordered by run id, from the one behind `after` on."""
         check_page(limit)
         check_filters(workflow, status, after)
         read = self._driver.read_runs
         return await self._read(
-            lambda session: read(session, workflow=workflow, status=status, after=after, limit=limit)
+            lambda session: read(session, workflow=workflow, status=status, offered=offered, after=after, limit=limit)
         )
 
     async def history(self, run_id: str, *, before: int | None = None, limit: int = 100) -> list[Header]:
