@@ -17,9 +17,11 @@ from rehydrate.runtime.call import CheckpointArgument, check_given
 from rehydrate.runtime.checkpoint import WorkflowCheckpoint
 from rehydrate.runtime.editing import EditOptions
 from rehydrate.runtime.following import RunEvents
+from rehydrate.runtime.offering import Offering, offer
 from rehydrate.runtime.options import CallOptions, TurnOptions
 from rehydrate.runtime.position import Position
 from rehydrate.runtime.program import Program
+from rehydrate.runtime.requests import Responses, collect
 from rehydrate.runtime.result import WorkflowRunResult
 from rehydrate.runtime.runner import Runner
 from rehydrate.runtime.stream import RunStream
@@ -169,6 +171,25 @@ class Workflow:
         process drives it. Raises `EventsNotKeptError` where the next one was not kept."""
         store = self._checkpoint_storage if checkpoint_storage is None else checkpoint_storage
         return RunEvents(self._program, store, run_id, after)
+
+    async def offer(
+        self,
+        run_id: str,
+        message: object = None,
+        *,
+        responses: Responses | None = None,
+        cancel: bool = False,
+        key: str | None = None,
+        checkpoint_storage: CheckpointStorage | None = None,
+    ) -> int:
+        """Leave a message, answers or both in a run's inbox, and return their number there; `cancel`: ask it to stop.
+
+        A turn that runs, in whatever process, takes it as a part of itself; a run at rest takes it in the next call
+        that continues it, as a turn of its own. With a `key` the same offer again is the one that is there. Raises the
+        error that a call with this input raises; then nothing was offered.
+        """
+        store = self._checkpoint_storage if checkpoint_storage is None else checkpoint_storage
+        return await offer(self._program, store, Offering(run_id, message, collect(responses), cancel, key))
 
     def run_sync(self, message: object = None, **options: Unpack[RunOptions]) -> WorkflowRunResult:
         """Do `run` and wait for it: in scripts, and inside a running loop through a thread."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import takewhile
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -23,6 +25,19 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
     value: Sealed
 
 
+class OfferArrived(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """What was offered to the run is taken: a message and answers, part of the turn that runs.
+
+    With `refused`, the code of an error and its text, nothing of it can be taken; it leaves the inbox all the same.
+    """
+
+    number: int
+    key: str
+    message: Sealed | None = None
+    answers: tuple[Answer, ...] = ()
+    refused: tuple[str, str] | None = None
+
+
 class TurnArrived(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A call's input, checked: what the claim records.
 
@@ -30,8 +45,8 @@ class TurnArrived(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     with `same` it is the turn's own call made again.
     `interrupted`: the turn that was found never gave its outputs to a call; `handed_on`: its process had stopped it so.
     `limit_anew`: the limit of the turn that was found had been reached. `pending_given`: `on_pending` stood in the
-    call. `dropped` names what a migration took away, `freed` the scopes in which that may end a child or fill a
-    join.
+    call. `offer`: the offer whose input this is, or which a continuation refuses. `dropped` names what a migration took
+    away, `freed` the scopes in which that may end a child or fill a join.
     """
 
     message: Sealed | None = None
@@ -52,6 +67,7 @@ class TurnArrived(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     signature: str = ""
     dropped: tuple[str, ...] = ()
     freed: tuple[str, ...] = ()
+    offer: OfferArrived | None = None
 
 
 class InvocationFinished(msgspec.Struct, frozen=True, gc=False):
@@ -133,6 +149,12 @@ class CancelAsked(msgspec.Struct, frozen=True, gc=False):
     """The run is to stop at what it has."""
 
 
+def taken_by(inputs: Sequence[Input]) -> list[int]:
+    """Return the numbers of the offers that a batch of inputs takes: nothing behind a cancellation is taken in."""
+    before = takewhile(lambda item: not isinstance(item, CancelAsked), inputs)
+    return [item.number for item in before if isinstance(item, OfferArrived)]
+
+
 Input: TypeAlias = (
     TurnArrived
     | InvocationFinished
@@ -142,6 +164,7 @@ Input: TypeAlias = (
     | StateMerged
     | MergeBroken
     | AnswersArrived
+    | OfferArrived
     | TimeUp
     | CancelAsked
 )

@@ -21,6 +21,7 @@ from rehydrate.model.sealed import Sealed
 from .change import Change
 from .commands import Command, EndRun, LookAgain, StartInvocation
 from .inputs import (
+    Answer,
     AnswersArrived,
     AttemptBroken,
     CallNoted,
@@ -29,6 +30,7 @@ from .inputs import (
     InvocationBroken,
     InvocationFinished,
     MergeBroken,
+    OfferArrived,
     StateMerged,
     TimeUp,
     TurnArrived,
@@ -41,7 +43,7 @@ from .restart import try_again
 from .run import OwnDelta, Run
 from .steps import Arrival, all_scopes
 from .timing import expire
-from .turn import begin_turn
+from .turn import begin_turn, seeded, told_offer
 from .waking import in_order, take_answer, wake
 
 
@@ -63,7 +65,7 @@ def transition(graph: Definition, run: Run, inputs: Sequence[Input], time: float
     for item in inputs:
         if isinstance(item, CancelAsked):
             return _cancelled(change)
-        if touched and isinstance(item, AnswersArrived | TimeUp):
+        if touched and isinstance(item, AnswersArrived | OfferArrived | TimeUp):
             _pass(change, touched, merged)
         _take(change, item, touched, merged)
     _pass(change, touched, merged)
@@ -93,7 +95,9 @@ def _take(change: Change, item: Input, touched: set[str], merged: dict[str, dict
         case TurnArrived():
             begin_turn(change, item)
         case AnswersArrived():
-            _answered(change, item, touched)
+            _brought(change, item.answers, None, touched)
+        case OfferArrived():
+            _offered(change, item, touched)
         case StateMerged():
             merged[item.path] = item.values
             touched.add(item.path)
@@ -147,10 +151,20 @@ def _fail(change: Change, path: str, name: str, record: FailureRecord) -> None:
         change.draft.put(path, "failure", name, record)
 
 
-def _answered(change: Change, item: AnswersArrived, touched: set[str]) -> None:
+def _offered(change: Change, item: OfferArrived, touched: set[str]) -> None:
+    change.events.append(told_offer(item))
+    change.barriers = True
+    if item.refused is None:
+        _brought(change, item.answers, item.message, touched)
+
+
+def _brought(change: Change, answers: Sequence[Answer], message: Sealed | None, touched: set[str]) -> None:
+    """Take in what comes from outside while the turn runs."""
     arrivals: dict[str, list[Arrival]] = {}
-    for answer in in_order(item.answers):
+    for answer in in_order(answers):
         arrivals.setdefault(answer.path, []).append(take_answer(change, answer))
+    if message is not None:
+        arrivals.setdefault("", []).append(seeded(change, message))
     wake(change, arrivals, [])
     touched.update(arrivals)
     change.barriers = True

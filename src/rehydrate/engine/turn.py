@@ -9,17 +9,18 @@ from __future__ import annotations
 import msgspec
 
 from rehydrate.ids import outer_id, slot
-from rehydrate.model.events import RequestsKept, TurnStarted, WorkDiscarded
+from rehydrate.model.events import OfferRefused, OfferTaken, RequestsKept, TurnStarted, WorkDiscarded
 from rehydrate.model.records import (
     RestRecord,
     ScopeRecord,
     TurnRecord,
 )
+from rehydrate.model.sealed import Sealed
 from rehydrate.model.signatures import signature_record
 
 from .change import Change
 from .discard import discard
-from .inputs import TurnArrived
+from .inputs import OfferArrived, TurnArrived
 from .passes import withdraw
 from .passing import pass_barriers
 from .reading import surfaced
@@ -42,6 +43,8 @@ def begin_turn(change: Change, arrived: TurnArrived) -> None:
     _put_turn(change, arrived)
     change.barriers = True
     change.events.append(TurnStarted(turn=draft.turn().number, continuation=arrived.continuation))
+    if arrived.offer is not None:
+        change.events.append(told_offer(arrived.offer))
     arrivals: Arrivals = {}
     for answer in in_order(arrived.answers):
         arrivals.setdefault(answer.path, []).append(take_answer(change, answer))
@@ -60,13 +63,21 @@ def begin_turn(change: Change, arrived: TurnArrived) -> None:
     for path, due in passes_due(change).items():
         arrivals.setdefault(path, []).extend(due)
     if arrived.message is not None:
-        arrivals.setdefault("", []).append(_seed(change, arrived))
+        arrivals.setdefault("", []).append(seeded(change, arrived.message))
     restart(change, unfinished, arrived)
     wake(change, arrivals, woken)
     if change.graph.is_timed or draft.totals["timer"]:
         go_on(change, stepping_scopes(change))
     for path in reversed(stepping_scopes(change)):
         pass_barriers(change, path)
+
+
+def told_offer(offer: OfferArrived) -> OfferTaken | OfferRefused:
+    """Return the event that tells of an offer which left the inbox."""
+    if offer.refused is None:
+        return OfferTaken(number=offer.number, key=offer.key)
+    code, text = offer.refused
+    return OfferRefused(number=offer.number, key=offer.key, code=code, text=text)
 
 
 def _put_turn(change: Change, arrived: TurnArrived) -> None:
@@ -140,11 +151,10 @@ def _freed(change: Change, paths: set[str]) -> list[str]:
     return sorted(found)
 
 
-def _seed(change: Change, arrived: TurnArrived) -> Arrival:
-    """Number the message as an input of the root; the number is its trail."""
+def seeded(change: Change, message: Sealed) -> Arrival:
+    """Number a message as an input of the root; the number is its trail."""
     draft = change.draft
     scope: ScopeRecord = draft.scope("")
     scope = msgspec.structs.replace(scope, inputs=scope.inputs + 1)
     draft.put_scope("", scope)
-    assert arrived.message is not None  # noqa: S101  (asked by the caller)
-    return Arrival(change.graph.start, arrived.message, (scope.inputs,))
+    return Arrival(change.graph.start, message, (scope.inputs,))

@@ -181,13 +181,14 @@ class Archive(msgspec.Struct, frozen=True, gc=False):
 class Head(msgspec.Struct, frozen=True, gc=False):
     """A run's newest checkpoint and its owner.
 
-    `alive`: the lease holds and the owner's process is not seen to be gone.
+    `alive`: the lease holds and the owner's process is not seen to be gone. `offered`: something is in its inbox.
     """
 
     header: Header
     owner: str | None
     epoch: int
     alive: bool
+    offered: bool = False
 
 
 class Stored(msgspec.Struct, frozen=True, gc=False):

@@ -77,6 +77,25 @@ class RequestsCancelled(EventBase, frozen=True, kw_only=True, gc=False):
     request_ids: tuple[str, ...]
 
 
+class OfferTaken(EventBase, frozen=True, kw_only=True, gc=False):
+    """What was offered to the run under a key is taken out of its inbox, and is an input of this turn."""
+
+    number: int
+    key: str
+
+
+class OfferRefused(EventBase, frozen=True, kw_only=True, gc=False):
+    """What was offered to the run cannot be taken and is dropped: its answer came too late, or its type does not fit.
+
+    `code` and `text` are those of the error that a call with this input raises.
+    """
+
+    number: int
+    key: str
+    code: str
+    text: str
+
+
 class WorkDiscarded(EventBase, frozen=True, kw_only=True, gc=False):
     """Work was dropped by `on_unfinished="discard"`, or by a migration; `what` names each piece by path."""
 
@@ -146,7 +165,8 @@ class EventsDropped(EventBase, frozen=True, kw_only=True, gc=False):
 #: Numbered, and kept by a store that keeps events.
 CommittedEvent: TypeAlias = (
     TurnStarted | SuperstepStarted | SuperstepCompleted | ScopeStarted | ScopeEnded | OutputYielded | RequestOpened
-    | RequestsKept | RequestsCancelled | WorkDiscarded | MessageDropped | InvocationFailed | StatusChanged
+    | RequestsKept | RequestsCancelled | OfferTaken | OfferRefused | WorkDiscarded | MessageDropped
+    | InvocationFailed | StatusChanged
 )  # fmt: skip
 #: Told at once, and never kept.
 LiveEvent: TypeAlias = InvocationStarted | AttemptFailed | StepStarted | StepFinished | Emitted | EventsDropped

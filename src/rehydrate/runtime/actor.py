@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias
 
 from rehydrate.engine.commands import Commit, EndRun, Publish
-from rehydrate.engine.inputs import Input, TurnArrived
+from rehydrate.engine.inputs import Input, TurnArrived, taken_by
 from rehydrate.engine.run import Delta, OwnDelta, merged_delta
 from rehydrate.engine.transition import Step, transition
 from rehydrate.errors import CommitConflictError, RehydrateError, SaveFailedError, StreamStateError
@@ -81,6 +81,8 @@ class Actor(LiveTurn):
         """Save the turn's input; the run then goes on in a task of its own. Raises what the store raises; then nothing
         has run. Cancelled, it waits for the commit on its way; `claimed` tells what became of it."""
         self.ledger.turn_to(Status.RUNNING)
+        if arrived.offer is not None:
+            self.taken.append(arrived.offer.number)
         self._apply(transition(self.graph, self.run, [arrived], self.ledger.clock.time()))
         self._claim = Claim()
         name = f"rehydrate run {self.ledger.run_id}"
@@ -125,7 +127,7 @@ class Actor(LiveTurn):
             self.causes[(getattr(item, "path", ""), name)] = cause
         self._inbox.append(item)
         if self._must_wait():
-            self._wake()
+            self.wake()
         else:
             self._go_on_at_once()
 
@@ -152,9 +154,10 @@ class Actor(LiveTurn):
         except BaseException as error:
             self._fault = error
         if self.ended or self._fault is not None:
-            self._wake()
+            self.wake()
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
+        """Let the run go on."""
         waker, self._waker = self._waker, None
         if waker is not None and not waker.done():
             waker.set_result(None)
@@ -164,11 +167,15 @@ class Actor(LiveTurn):
         try:
             if await self._save_claim(claim):
                 heartbeat = Heartbeat(self.saver) if self.saver is not None else None
+                if self.inbox is not None:
+                    self.inbox.open()
                 await self._loop()
         finally:
             self._release()
             if heartbeat is not None:
                 heartbeat.stop()
+            if self.inbox is not None:
+                self.inbox.close()
             if self._timer is not None:
                 self._timer.cancel()
             self.channel.close()
@@ -180,7 +187,7 @@ class Actor(LiveTurn):
         while True:
             if self._fault is not None:
                 raise self._fault
-            if self._inbox and self.ending is None:
+            if self._has_input():
                 self._take_in()
             if self._committing is not None and self._committing.done():
                 finished, self._committing = self._committing, None
@@ -198,7 +205,7 @@ class Actor(LiveTurn):
                 return
             while not self.channel.has_room() and not (self._savers or self._copies):
                 await self.channel.room()
-            if (not self._inbox or self.ending is not None) and not self._hands_on():
+            if not self._has_input() and not self._hands_on():
                 await self._woken()
 
     def _hands_on(self) -> bool:
@@ -212,11 +219,12 @@ class Actor(LiveTurn):
         """Return what is done once there is something to do."""
         self._waker = asyncio.get_running_loop().create_future()
         if self._committing is not None:
-            self._committing.add_done_callback(lambda _: self._wake())
+            self._committing.add_done_callback(lambda _: self.wake())
         return self._waker
 
     def _take_in(self) -> None:
         inputs, self._inbox = self._inbox, []
+        self.taken += taken_by(inputs)
         self._apply(transition(self.graph, self.run, inputs, self._time()))
 
     def _apply(self, step: Step) -> None:
@@ -250,7 +258,7 @@ class Actor(LiveTurn):
     def _overdue(self) -> None:
         self._timer = None
         self._urgent = True
-        self._wake()
+        self.wake()
 
     def _gathered(self, *, holds: bool = False) -> tuple[list[Event], list[Order]]:
         """Take what waits for a commit: events, unless no commit is made now that could hold them, and commands."""
@@ -284,10 +292,11 @@ class Actor(LiveTurn):
             self.ledger.next_header(self.run, {})
         if saver is not None and saves:
             delta, self._delta = self._delta, {}
+            taken, self.taken = tuple(self.taken), []
             copies, copy = self._copies, None
             if copies:
                 self._copies, copy = [], self.run.copy()
-            header = await self._save(saver, delta, events, ends=ending is not None or handing_on)
+            header = await self._save(saver, delta, events, taken, ends=ending is not None or handing_on)
             if copy is not None:
                 for waiting in copies:
                     if not waiting.done():
@@ -322,10 +331,12 @@ class Actor(LiveTurn):
         self._orders.obey(order, self._arrived)
         self.watched(kind, "after")
 
-    async def _save(self, saver: Saver, delta: Delta, events: list[Event], *, ends: bool) -> Header:
+    async def _save(
+        self, saver: Saver, delta: Delta, events: list[Event], taken: tuple[int, ...], *, ends: bool
+    ) -> Header:
         try:
             self.watched("commit", "before")
-            commit = saver.next_commit(self.run, delta, events, ends=ends)
+            commit = saver.next_commit(self.run, delta, events, taken, ends=ends)
             await saver.store.commit(commit)  # as `save` does, without a coroutine more for each commit on its way
             header = saver.committed(commit)
             self.watched("commit", "after")

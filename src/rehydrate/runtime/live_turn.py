@@ -9,7 +9,7 @@ import asyncio
 from abc import ABC, abstractmethod
 
 from rehydrate.engine.commands import EndRun
-from rehydrate.engine.inputs import Answer, AnswersArrived, CancelAsked, Input
+from rehydrate.engine.inputs import Answer, AnswersArrived, CancelAsked, Input, OfferArrived
 from rehydrate.engine.run import Run
 from rehydrate.errors import CaptureError
 from rehydrate.model.checkpoint import Header
@@ -17,6 +17,7 @@ from rehydrate.model.checkpoint import Header
 from .crew import Crew
 from .events import Channel
 from .heartbeat import take_note
+from .inbox_watch import OpenInbox
 from .saver import Saver
 from .watch import CommandKind, Moment, Watch
 
@@ -40,11 +41,19 @@ class LiveTurn(ABC):
         self.watch: Watch | None = None
         #: Drives the run, from the claim to the end.
         self.task: asyncio.Task[None] | None = None
+        #: Numbers of the offers whose input the next commit holds.
+        self.taken: list[int] = []
+        #: Takes what is offered to the run.
+        self.inbox: OpenInbox | None = None
         self._inbox: list[Input] = []
         self._fault: BaseException | None = None
         self._urgent = False
         self._savers: list[asyncio.Future[None]] = []
         self._copies: list[asyncio.Future[tuple[Header, Run]]] = []
+
+    def _has_input(self) -> bool:
+        """Tell whether something is to be taken in; what was offered before it comes first."""
+        return bool(self._inbox) and self.ending is None and not (self.inbox is not None and self.inbox.is_looking())
 
     @property
     @abstractmethod
@@ -56,7 +65,7 @@ class LiveTurn(ABC):
         """Take in what happened."""
 
     @abstractmethod
-    def _wake(self) -> None:
+    def wake(self) -> None:
         """Let the run go on."""
 
     def post(self, item: Input) -> None:
@@ -68,7 +77,7 @@ class LiveTurn(ABC):
         return any(
             (other.path, other.name) == (answer.path, answer.name)
             for item in self._inbox
-            if isinstance(item, AnswersArrived)
+            if isinstance(item, AnswersArrived | OfferArrived)
             for other in item.answers
         )
 
@@ -88,7 +97,7 @@ class LiveTurn(ABC):
         self._copies.append(saved)
         self.channel.nudge()
         self._urgent = True
-        self._wake()
+        self.wake()
         return await saved
 
     def cancel(self) -> None:
@@ -102,18 +111,18 @@ class LiveTurn(ABC):
         """Start nothing more; once those handlers that run are done, the run is saved as it stands, without owner."""
         self.draining = True
         self.channel.wait_no_more()
-        self.crew.hold(self._wake)
-        self._wake()
+        self.crew.hold(self.wake)
+        self.wake()
 
     def cut_off(self) -> None:
         """Stop the handlers that still run; a cancellation does the same, and they leave no trace."""
         self.crew.stop("was stopped when its process was drained")
-        self._wake()
+        self.wake()
 
     def break_off(self, error: BaseException) -> None:
         """End as if the process had ended: nothing more is saved or told."""
         self._fault = error
-        self._wake()
+        self.wake()
 
     def watched(self, kind: CommandKind, moment: Moment) -> None:
         """Tell whoever watches of a command; what they raise ends the turn."""

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
+from rehydrate.codecs.offers import decode_offer
 from rehydrate.engine import reading
-from rehydrate.engine.inputs import Answer, TurnArrived
+from rehydrate.engine.inputs import Answer, OfferArrived, TurnArrived
 from rehydrate.engine.requests import renew_ids
 from rehydrate.engine.run import Run, delta_of
 from rehydrate.errors import (
@@ -27,6 +28,7 @@ from .call import Call, Row, SealedCall, seal_call, seal_named
 from .checkpoint import Migrated, WorkflowCheckpoint, restored
 from .checks import check_message, check_resources
 from .finding import Finder, Found, check_owner, load, turn_of
+from .inbox import arrived_offer
 from .migrating import fitting
 from .program import Program
 from .requests import check_answers
@@ -87,7 +89,7 @@ class Opening:
         if found.recorded:
             return self._recorded(found)
         if found.same:
-            return self._same_turn(found)
+            return await self._same_turn(found)
         if self.call.fork:
             return await self._fork(found)
         return await self._go_on(found)
@@ -103,10 +105,10 @@ class Opening:
         checkpoint = fitting(self.program, found.checkpoint)
         return Opened(checkpoint.run_id, checkpoint.records, checkpoint.header, found.head, None, replayed=True)
 
-    def _same_turn(self, found: Found) -> Opened:
+    async def _same_turn(self, found: Found) -> Opened:
         """Go on with the turn that this very call began; nothing of its input is applied again."""
         check_owner(self.call, found, same=True)
-        return self._continue(replace(found, checkpoint=fitting(self.program, found.checkpoint)))
+        return await self._continue(replace(found, checkpoint=fitting(self.program, found.checkpoint)))
 
     def _new_run(self) -> Opened:
         run_id = self.finder.new_run_id() or self.program.ids.new_id()
@@ -116,29 +118,48 @@ class Opening:
         graph = self.graph
         return RunRecord(self.program.ids.new_id(), graph.name, graph.version, self.program.signature_digest)
 
-    def _continue(self, found: Found) -> Opened:
-        """Take the turn up that was found, and fits, without new input."""
+    async def _continue(self, found: Found) -> Opened:
+        """Take the turn up that was found, and fits, without new input but what was offered to a run at rest."""
         checkpoint = found.checkpoint
         check_resources(self.graph, self.call.resources)
         freed = checkpoint.migrated is not None and checkpoint.migrated.freed
         due = reading.next_due(checkpoint.records)
         is_due = due is not None and due <= self.program.clock.time()
         if not freed and not is_due and not reading.unfinished_scopes(checkpoint.records):
-            return Opened(checkpoint.run_id, checkpoint.records, checkpoint.header, found.head, None)
-        same = found.same and self.row is not Row.CONTINUE
-        arrived = self._arrived(found, (), continuation=True, keeps=same)
+            offer = await self._offered(found)
+            if offer is None:
+                return Opened(checkpoint.run_id, checkpoint.records, checkpoint.header, found.head, None)
+            arrived = self._of_offer(found, offer)
+        else:
+            same = found.same and self.row is not Row.CONTINUE
+            arrived = self._arrived(found, (), continuation=True, keeps=same)
         return Opened(
             checkpoint.run_id, checkpoint.records.copy(), checkpoint.header, found.head, arrived,
             imported=self.store is not None and found.head is None, digests=checkpoint.digests,
             migrated=checkpoint.migrated,
         )  # fmt: skip
 
+    async def _offered(self, found: Found) -> OfferArrived | None:
+        """Return what was first offered to a run at rest, if anything was."""
+        if self.store is None or found.head is None or not found.head.offered:
+            return None
+        checkpoint = found.checkpoint
+        offers = await self.store.offers(checkpoint.run_id, limit=1)
+        if not offers:
+            return None
+        return arrived_offer(self.program, checkpoint.records, offers[0], decode_offer(offers[0]))
+
+    def _of_offer(self, found: Found, offer: OfferArrived) -> TurnArrived:
+        """Return an offer as the input of a turn of its own."""
+        arrived = self._arrived(found, offer.answers, continuation=offer.refused is not None)
+        return msgspec.structs.replace(arrived, message=offer.message, offer=offer)
+
     async def _go_on(self, found: Found) -> Opened:
         check_owner(self.call, found, same=False)
         checkpoint = fitting(self.program, found.checkpoint)
         found = replace(found, checkpoint=checkpoint)
         if self.row is Row.CONTINUE:
-            return self._continue(found)
+            return await self._continue(found)
         self._check_message()
         answers = await self._answers(checkpoint)
         check_resources(self.graph, self.call.resources)
@@ -173,7 +194,7 @@ class Opening:
         checkpoint = restored(stored)
         if not self.finder.is_same(checkpoint, base_counts=True) or checkpoint.status in RESTING:
             raise RunExistsError(run_id, head.header.checkpoint_id)
-        return self._same_turn(Found(checkpoint, stored.head, same=True))
+        return await self._same_turn(Found(checkpoint, stored.head, same=True))
 
     async def _answers(self, checkpoint: WorkflowCheckpoint) -> tuple[Answer, ...]:
         return await check_answers(

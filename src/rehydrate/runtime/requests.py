@@ -5,7 +5,7 @@ An answer is checked against its request before anything is saved.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TypeAlias, cast
@@ -32,6 +32,7 @@ from rehydrate.graph.definition import Definition
 from rehydrate.graph.executor import Executor
 from rehydrate.graph.hints import describe, matches
 from rehydrate.ids import outer_id
+from rehydrate.model.sealed import Sealed
 from rehydrate.ports import CheckpointStorage
 
 
@@ -164,11 +165,30 @@ async def check_answers(
         opened = known.get(request_id)
         if opened is None:
             raise await _refusal(request_id, run, run_id, store)
-        hint = response_hint(graph, codec, opened)
-        if not fits(value, hint):
-            raise AnswerTypeError(request_id, describe(hint), type(value).__name__)
+        _check_type(value, opened, graph, codec)
         answers.append(Answer(opened.path, opened.name, codec.seal(value)))
     return tuple(answers)
+
+
+def check_sealed_answers(
+    given: Sequence[tuple[str, Sealed]], run: Run, run_id: str, graph: Definition, codec: ValueCodec
+) -> tuple[Answer, ...]:
+    """Do the same with answers that were sealed before, in their order."""
+    known = find_by_ids(run, [request_id for request_id, _ in given])
+    answers: list[Answer] = []
+    for request_id, sealed in given:
+        opened = known.get(request_id)
+        if opened is None:
+            raise receipt_error(request_id, run, run_id) or UnknownRequestError(request_id)
+        _check_type(codec.open(sealed), opened, graph, codec)
+        answers.append(Answer(opened.path, opened.name, sealed))
+    return tuple(answers)
+
+
+def _check_type(value: object, opened: reading.OpenedRequest, graph: Definition, codec: ValueCodec) -> None:
+    hint = response_hint(graph, codec, opened)
+    if not fits(value, hint):
+        raise AnswerTypeError(opened.request_id, describe(hint), type(value).__name__)
 
 
 async def _refusal(

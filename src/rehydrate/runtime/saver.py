@@ -196,8 +196,10 @@ class Saver:
         await self.store.commit(commit)
         return self.committed(commit)
 
-    def next_commit(self, run: Run, delta: Delta, events: Sequence[Event], *, ends: bool) -> Commit:
-        """Return what `save` writes."""
+    def next_commit(
+        self, run: Run, delta: Delta, events: Sequence[Event], taken: tuple[int, ...] = (), *, ends: bool
+    ) -> Commit:
+        """Return what `save` writes, taking offers of these numbers out of the run's inbox."""
         ledger = self.ledger
         changes = ledger.encode(delta)
         kept = encode_events(ledger.run_id, ledger.events + 1, events) if self.store.keeps_events else ()
@@ -213,6 +215,7 @@ class Saver:
             requests=self._requests(run, delta),
             turn=self._turn(run, header) if header.cause is not Cause.EDIT and (ends or self.lease.claim) else None,
             events=kept,
+            taken=taken,
         )
 
     def committed(self, commit: Commit) -> Header:

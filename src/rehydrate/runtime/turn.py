@@ -35,6 +35,7 @@ from .checkpoint import WorkflowCheckpoint
 from .claim import CANCEL_SECONDS
 from .context import Surroundings
 from .events import Channel
+from .inbox import Inbox
 from .leaving import until_told
 from .opening import Opened, Opening
 from .owner import is_draining, process_owner, register
@@ -235,8 +236,10 @@ def make_actor(program: Program, call: Call, opened: Opened, channel: Channel) -
         actor.add_changes(opened.run.tables)
     elif opened.migrated is not None:
         actor.add_changes(delta_of(opened.migrated.delta))
+    head = opened.head
     if saver is not None:
         register(birth, saver.lease.epoch, actor)
+        actor.inbox = Inbox(actor, program, saver.store, opened.run_id, offered=head is not None and head.offered)
     channel.sequence = ledger.events
     return actor
 

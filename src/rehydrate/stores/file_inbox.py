@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Final
 
 from rehydrate.errors import CheckpointCorruptError, CommitConflictError, RunNotFoundError
 from rehydrate.model.checkpoint import Offer
@@ -17,13 +16,10 @@ from .file_disk import make_folder, names_in, put_in_place, read_whole, write_ne
 from .file_format import FILE_FORMAT, OfferLine, opened_line, sealed_line
 from .file_index import mark, unmark
 from .file_names import offer_name, offer_number, offered_key
-from .file_place import FilePlace
+from .file_place import WAITING, FilePlace
 from .file_reading import find_run, steadily
 from .file_runs import INBOX, RunFolder
 from .inbox import numbered_offer, same_offer, taken_offer
-
-#: What runs are noted under that may have something in their inbox.
-WAITING: Final = "waiting"
 
 
 def write_offer(place: FilePlace, offer: Offer) -> int:

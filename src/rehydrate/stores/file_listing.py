@@ -12,10 +12,10 @@ from rehydrate.model.checkpoint import Header, RequestRow
 
 from .file_disk import names_in
 from .file_format import HeadLine
-from .file_inbox import WAITING, read_offers
+from .file_inbox import read_offers
 from .file_index import marked, marked_request, values
 from .file_names import unescaped
-from .file_place import FilePlace
+from .file_place import WAITING, FilePlace
 from .file_reading import read_request, tried
 from .file_runs import read_run
 

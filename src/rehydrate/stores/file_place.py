@@ -35,6 +35,8 @@ _LOCKS: Final = "locks"
 _TEMPORARY: Final = "tmp"
 #: What a store has in its folder; the marker is made last.
 _FOLDERS: Final = (_TEMPORARY, "runs", "checkpoints", "requests", "turns", "workflows", "statuses", "open", "inboxes")
+#: What runs are noted under, as `inboxes`, that may have something in their inbox.
+WAITING: Final = "waiting"
 #: How many files of others are named.
 _NAMED: Final = 3
 

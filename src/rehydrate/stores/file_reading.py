@@ -26,7 +26,7 @@ from rehydrate.model.checkpoint import (
 
 from .file_format import PointerLine
 from .file_index import find
-from .file_place import FilePlace
+from .file_place import WAITING, FilePlace
 from .file_runs import RunFolder, run_folder
 from .standing import Standing
 
@@ -142,7 +142,8 @@ def _head(place: FilePlace, run: RunFolder, now: float) -> Head:
     link, head = run.link(run.head.seq), run.head
     if (link.token, link.header.checkpoint_id) != (head.token, head.checkpoint_id):
         raise CheckpointCorruptError(f"run {head.run_id!r} in store {place.store}", "its head is another's")
-    return Head(link.header, head.owner, head.epoch, is_alive(place, head.standing(), now))
+    offered = (place.marks("inboxes", WAITING) / run.folder.name).exists()
+    return Head(link.header, head.owner, head.epoch, is_alive(place, head.standing(), now), offered)
 
 
 def _stored(place: FilePlace, run: RunFolder, seq: int, now: Callable[[], float]) -> Stored:

@@ -17,10 +17,9 @@ from rehydrate.model.checkpoint import Header, Status
 from .file_commit import CommitFile, commit_file
 from .file_disk import names_in, put_in_place, read_whole, sync_folder
 from .file_format import HeadLine, opened_line
-from .file_inbox import WAITING
 from .file_index import find, marked, names_of, remove, unmark, withdraw
 from .file_names import commit_number, escaped, is_commit_folder, is_commits
-from .file_place import FilePlace
+from .file_place import WAITING, FilePlace
 from .file_reading import find_run, is_alive
 from .file_runs import RunFolder
 

@@ -175,11 +175,8 @@ class InMemoryCheckpointStorage:
         check_page(limit)
         check_filters(workflow, status, after)
         with self._open():
-            heads = [
-                run.headers[run.standing.seq]
-                for run in self._tables.runs.values()
-                if not offered or any(not offer.taken for offer in run.inbox.values())
-            ]
+            names = list(self._tables.offered) if offered else list(self._tables.runs)
+            heads = [run.headers[run.standing.seq] for run in map(self._tables.runs.__getitem__, names)]
         chosen = (
             header
             for header in heads
@@ -216,7 +213,9 @@ class InMemoryCheckpointStorage:
             run = self._tables.runs.get(offer.run_id)
             if run is None:
                 raise RunNotFoundError(offer.run_id)
-            return run.offer(offer)
+            number = run.offer(offer)
+            self._tables.look_into_inbox(run)
+            return number
 
     async def offers(self, run_id: str, *, after: int = 0, limit: int = 100) -> list[Offer]:
         """Return what is in a run's inbox, by number, from the one behind `after` on."""
@@ -300,6 +299,7 @@ class InMemoryCheckpointStorage:
             run.events = list(archive.events)
             run.tags = {name: self._tables.checkpoints[found][1] for name, found in archive.tags.items()}
             run.inbox = {offer.key: offer for offer in archive.offers}
+            tables.look_into_inbox(run)
 
     async def inspect(self, ref: CheckpointRef) -> Inspection:
         """Return what a checkpoint says without its workflow. Raises `CheckpointNotFoundError`."""
@@ -342,4 +342,5 @@ class InMemoryCheckpointStorage:
             owner=standing.owner,
             epoch=standing.epoch,
             alive=held and run.pid == os.getpid(),
+            offered=standing.run_id in self._tables.offered,
         )

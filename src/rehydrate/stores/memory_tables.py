@@ -15,13 +15,15 @@ from .standing import Standing, id_in_use, numbered_events
 class MemoryTables:
     """Runs by id, and the places of what they hold."""
 
-    __slots__ = ("checkpoints", "requests", "runs", "turns")
+    __slots__ = ("checkpoints", "offered", "requests", "runs", "turns")
 
     def __init__(self) -> None:
         self.runs: dict[str, MemoryRun] = {}
         self.checkpoints: dict[str, tuple[str, int]] = {}
         self.requests: dict[str, RequestRow] = {}
         self.turns: dict[tuple[str, str], TurnRow] = {}
+        #: Runs that have something in their inbox.
+        self.offered: set[str] = set()
 
     def find(self, ref: CheckpointRef) -> tuple[MemoryRun, int] | None:
         """Return the run and the number of a checkpoint."""
@@ -69,6 +71,8 @@ class MemoryTables:
         if run is None:
             run = self.runs[header.run_id] = MemoryRun(standing)
         run.write(commit, standing)
+        if commit.taken:
+            self.look_into_inbox(run)
         if keeps_events:
             run.events += numbered_events(commit)
         self.checkpoints[header.checkpoint_id] = (header.run_id, header.seq)
@@ -78,6 +82,14 @@ class MemoryTables:
         if commit.turn is not None:
             self.write_turn(commit.turn, run)
         return run
+
+    def look_into_inbox(self, run: MemoryRun) -> None:
+        """Note whether a run has something in its inbox."""
+        run_id = run.standing.run_id
+        if any(not offer.taken for offer in run.inbox.values()):
+            self.offered.add(run_id)
+        else:
+            self.offered.discard(run_id)
 
     def write_turn(self, turn: TurnRow, run: MemoryRun) -> None:
         """Take a turn that was checked."""
@@ -96,6 +108,7 @@ class MemoryTables:
     def delete(self, run_id: str) -> None:
         """Drop a run."""
         run = self.runs.pop(run_id)
+        self.offered.discard(run_id)
         for header in run.headers.values():
             del self.checkpoints[header.checkpoint_id]
         for request_id in run.requests:

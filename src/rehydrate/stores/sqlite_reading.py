@@ -60,6 +60,7 @@ CROSS JOIN rehydrate_run AS run ON run.no = offer.run
 LEFT JOIN rehydrate_checkpoint AS checkpoint ON checkpoint.run = run.no AND checkpoint.seq = run.seq
 WHERE {{where}} ORDER BY run.run_id LIMIT ?
 """  # noqa: S608
+_HAS_OFFERS: Final = "SELECT 1 FROM rehydrate_offer WHERE run = ? AND NOT is_taken LIMIT 1"
 _REQUEST: Final = "SELECT body FROM rehydrate_request WHERE request_id = ?"
 _OPEN: Final = """
 SELECT request_id, body FROM rehydrate_request WHERE is_open AND {where} ORDER BY request_id LIMIT ?
@@ -267,7 +268,8 @@ def _head(database: Database, run: RunRow, now: float) -> Head:
     header = _header(database, run, standing.seq)
     if header.checkpoint_id != standing.checkpoint_id:
         raise CheckpointCorruptError(f"run {standing.run_id!r} in store {database.store}", "its head is another's")
-    return Head(header, standing.owner, standing.epoch, is_alive(database, standing, now))
+    offered = database.execute(_HAS_OFFERS, (run.no,)).fetchone() is not None
+    return Head(header, standing.owner, standing.epoch, is_alive(database, standing, now), offered)
 
 
 def _header(database: Database, run: RunRow, seq: int) -> Header:

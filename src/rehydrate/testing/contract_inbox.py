@@ -82,17 +82,21 @@ async def runs_with_an_inbox_are_listed(make: MakeStore) -> None:
     for maker in makers.values():
         await store.commit(maker.claim())
     assert await store.runs(offered=True) == []
+    assert (await head_of(store, "b")).offered is False
     for run_id in ("d", "b", "c", "b"):
         await store.offer(Offer(run_id, f"{run_id} {len(await store.offers(run_id))}", b"body"))
     expected = in_order(store, "b", "c", "d")
     assert [header.run_id for header in await store.runs(offered=True)] == expected
+    assert [(await head_of(store, run_id)).offered for run_id in _RUNS] == [False, True, True, True]
     assert [header.run_id for header in await store.runs(offered=True, limit=2)] == expected[:2]
     assert [header.run_id for header in await store.runs(offered=True, after=expected[0])] == expected[1:]
     assert [header.run_id for header in await store.runs(offered=True, workflow="other")] == ["c"]
     assert await store.runs(offered=True, status="FAILED") == []
     await store.commit(msgspec.structs.replace(makers["b"].step(), taken=(2,)))
+    assert (await head_of(store, "b")).offered is True
     assert len(await store.runs(offered=True)) == 3
     await store.commit(msgspec.structs.replace(makers["b"].step(seconds=0), taken=(1,)))
+    assert (await head_of(store, "b")).offered is False
     await store.commit(makers["c"].step(seconds=0))
     await store.delete("c")
     assert [header.run_id for header in await store.runs(offered=True)] == ["d"]

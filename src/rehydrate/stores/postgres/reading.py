@@ -24,19 +24,21 @@ from .runs import COLUMNS, WIDTH, RunRow, run_of
 from .session import Session
 
 _Row = TypeVar("_Row", bound=msgspec.Struct)
+#: Whether something is in a run's inbox; the last column of what it is read with.
+_OFFERED: Final = "EXISTS (SELECT 1 FROM rehydrate.offer AS o WHERE o.run = run.no AND o.data IS NOT NULL)"
 _HEAD: Final = f"""
-SELECT {COLUMNS}, {header_columns("head")} FROM rehydrate.run AS run
+SELECT {COLUMNS}, {header_columns("head")}, {_OFFERED} FROM rehydrate.run AS run
 LEFT JOIN rehydrate.checkpoint AS head ON head.run = run.no AND head.seq = run.seq
 WHERE run.run_id = %s
 """
 _PLACE: Final = f"""
-SELECT {COLUMNS}, {header_columns("head")}, {header_columns("at")} FROM rehydrate.checkpoint AS at
+SELECT {COLUMNS}, {header_columns("head")}, {header_columns("at")}, {_OFFERED} FROM rehydrate.checkpoint AS at
 LEFT JOIN rehydrate.run AS run ON run.no = at.run
 LEFT JOIN rehydrate.checkpoint AS head ON head.run = run.no AND head.seq = run.seq
 WHERE at.checkpoint_id = %s
 """
 _AT_NUMBER: Final = f"""
-SELECT {COLUMNS}, {header_columns("head")}, {header_columns("at")} FROM rehydrate.run AS run
+SELECT {COLUMNS}, {header_columns("head")}, {header_columns("at")}, {_OFFERED} FROM rehydrate.run AS run
 JOIN rehydrate.checkpoint AS at ON at.run = run.no AND at.seq = %s AND at.body IS NOT NULL
 LEFT JOIN rehydrate.checkpoint AS head ON head.run = run.no AND head.seq = run.seq
 WHERE run.run_id = %s
@@ -245,7 +247,7 @@ def _head(session: Session, run: RunRow, row: TupleRow) -> Head:
     header = open_header(session, named, standing.seq, tuple(row[WIDTH : WIDTH + HEADER_WIDTH]))
     if header.checkpoint_id != standing.checkpoint_id:
         raise CheckpointCorruptError(f"run {standing.run_id!r} in store {session.store}", "its head is another's")
-    return Head(header, standing.owner, standing.epoch, run.alive)
+    return Head(header, standing.owner, standing.epoch, run.alive, bool(row[-1]))
 
 
 def _head_at_once(session: Session, ref: str | Latest, now: float | None) -> Stored | None:
