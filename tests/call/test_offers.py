@@ -322,3 +322,13 @@ def test_another_process_takes_what_this_one_offers(tmp_path: Path) -> None:
             return await flow.run(run_id="run", checkpoint="latest")
 
     assert sorted(run(scenario()).outputs) == ["1: a", "2: b"]
+
+
+def test_a_session_offers_to_its_run(world, store):
+    """It supplies the run id, and says so where it has none yet."""
+    session = desk(world, store).session("run")
+    run(session.run(Note("a")))
+    assert run(session.offer(Note("b"))) == 1
+    assert run(session.run(checkpoint="latest")).outputs == ["2: b"]
+    with pytest.raises(WrongCallError, match="this session has no run yet"):
+        run(desk(world, store).session().offer(Note("b")))

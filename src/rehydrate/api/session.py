@@ -15,9 +15,11 @@ from rehydrate.runtime.call import CheckpointArgument, check_given
 from rehydrate.runtime.checkpoint import WorkflowCheckpoint
 from rehydrate.runtime.editing import EditOptions
 from rehydrate.runtime.following import RunEvents
+from rehydrate.runtime.offering import Offering, offer
 from rehydrate.runtime.options import CallOptions, TurnOptions
 from rehydrate.runtime.position import Position
 from rehydrate.runtime.program import HasProgram
+from rehydrate.runtime.requests import Responses, collect
 from rehydrate.runtime.result import WorkflowRunResult
 from rehydrate.runtime.runner import Runner
 from rehydrate.runtime.stream import RunStream
@@ -103,10 +105,26 @@ class Session:
 
     def events(self, *, after: int = 0) -> RunEvents:
         """Return the events of the session's run behind number `after`, as `Workflow.events` does."""
+        return RunEvents(self._runner.program, self._runner.checkpoint_storage, self._known_run(), after)
+
+    def _known_run(self) -> str:
         run_id = self._position.run_id
         if run_id is None:
             raise WrongCallError("this session has no run yet.", "Run it first, or name the run: session(run_id=...).")
-        return RunEvents(self._runner.program, self._runner.checkpoint_storage, run_id, after)
+        return run_id
+
+    async def offer(
+        self,
+        message: object = None,
+        *,
+        responses: Responses | None = None,
+        cancel: bool = False,
+        key: str | None = None,
+    ) -> int:
+        """Leave something in the inbox of the session's run, as `Workflow.offer` does."""
+        runner = self._runner
+        offering = Offering(self._known_run(), message, collect(responses), cancel, key)
+        return await offer(runner.program, runner.checkpoint_storage, offering)
 
     def run_sync(self, message: object = None, **options: Unpack[CallOptions]) -> WorkflowRunResult:
         """Do `run` and wait for it, as `Workflow.run_sync` does."""
