@@ -233,7 +233,7 @@ def test_a_function_takes_messages_one_after_the_other(store):
 
     async def scenario() -> WorkflowRunResult:
         turn = asyncio.create_task(counter.run("a", run_id="run", checkpoint_storage=store))
-        await asyncio.sleep(30)
+        await asyncio.wait([turn], timeout=30)
         await counter.offer("run", "b", checkpoint_storage=store)
         return await turn
 

@@ -14,7 +14,6 @@ from .call import (
     MessageTypeError,
     MissingResourceError,
     NoStoreError,
-    NothingRunsError,
     PendingRequestsError,
     RequestCancelledError,
     ResourceTypeError,
@@ -41,6 +40,7 @@ from .draining import DrainingError, RunDrainedError
 from .encryption import EncryptedCheckpointError, MissingExtraError, NotEncryptedError, WrongKeyError
 from .functional import NonDeterminismError, StepFailedError
 from .migration import HomelessWorkError, MigrationError, MissingMigrationError, NewerVersionError
+from .offers import NothingRunsError, OfferConflictError
 from .restore import (
     CheckpointCorruptError,
     CheckpointFormatError,
@@ -70,7 +70,6 @@ from .store import (
     CommitConflictError,
     EventsNotKeptError,
     ExportFileError,
-    OfferConflictError,
     SaveFailedError,
     StoreBrokenError,
     StoreClosedError,

@@ -282,22 +282,6 @@ class UnfinishedWorkError(CallError):
 
 
 @dataclass(eq=False, repr=False)
-class NothingRunsError(CallError):
-    """A run was asked to stop that is at rest."""
-
-    code: ClassVar[str] = "nothing-runs"
-    run_id: str
-
-    def text(self) -> str:
-        """Name the run."""
-        return f"run {self.run_id!r} was asked to stop and is at rest."
-
-    def action(self) -> str:
-        """Say what to do next."""
-        return 'Nothing has to be done; to withdraw its open requests, pass on_pending="cancel" with the next input.'
-
-
-@dataclass(eq=False, repr=False)
 class NoStoreError(CallError, ValueError):
     """The call needs a store and none was given."""
 

@@ -30,23 +30,6 @@ class CommitConflictError(StoreError):
 
 
 @dataclass(eq=False, repr=False)
-class OfferConflictError(StoreError):
-    """A key was offered to a run before, with something else."""
-
-    code: ClassVar[str] = "offer-conflict"
-    run_id: str
-    key: str
-
-    def text(self) -> str:
-        """Name run and key."""
-        return f"key {self.key!r} was offered to run {self.run_id!r} before, with something else."
-
-    def action(self) -> str:
-        """Say what to do next."""
-        return "Give each thing that you offer a key of its own; only the same again may come under the same key."
-
-
-@dataclass(eq=False, repr=False)
 class SaveFailedError(StoreError):
     """A checkpoint could not be saved, so the run stopped at its last saved one."""
 
