@@ -101,7 +101,7 @@ def test_a_field_of_a_header_is_hidden_unless_it_is_known_to_be_clear() -> None:
     asyncio.run(store.commit(msgspec.structs.replace(commit, header=full)))
     seen = inner.given[0].header
     clear = {"format", "checkpoint_id", "seq", "previous_checkpoint_id", "status", "turn", "superstep", "created"}
-    clear |= {"pending", "events", "cause", "size", "changed"}
+    clear |= {"pending", "events", "cause", "size", "changed", "due"}
     made = {"run_id", "workflow", "digest", "records", "sealed"}
     hidden = {field.name for field in msgspec.structs.fields(Header)} - clear - made
     assert hidden == {"keyed", "scopes", "reason"}

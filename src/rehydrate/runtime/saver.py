@@ -13,10 +13,22 @@ import msgspec
 from rehydrate.codecs.checkpoints import record_digest
 from rehydrate.codecs.events import encode_events
 from rehydrate.codecs.records import encode_record
+from rehydrate.engine.reading import next_due
 from rehydrate.engine.requests import names_in
 from rehydrate.engine.run import Delta, Run, known_name
 from rehydrate.ids import ABOVE_ROOT, outer_id
-from rehydrate.model.checkpoint import Cause, Commit, Header, Lease, Put, RequestRow, Status, TurnRow, key_text
+from rehydrate.model.checkpoint import (
+    RESTING,
+    Cause,
+    Commit,
+    Header,
+    Lease,
+    Put,
+    RequestRow,
+    Status,
+    TurnRow,
+    key_text,
+)
 from rehydrate.model.events import Event
 from rehydrate.model.records import ReceiptRecord, ReceiptsRecord, RequestRecord, ScopeRecord, TurnRecord
 from rehydrate.model.request_packs import RequestsRecord
@@ -172,6 +184,7 @@ class Ledger:
             scopes=changes.named,
             reason=self.reason,
             keyed=isinstance(turn, TurnRecord) and turn.key is not None,
+            due=next_due(run) if status in RESTING else None,
         )
 
 

@@ -61,6 +61,7 @@ class _Kept(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unkno
     reason: str
     sealed: bytes
     keyed: bool
+    due: float | None
     first: int
     end: int
 
@@ -106,6 +107,7 @@ def seal_written(written: Written, before: str | None, *, chained: bool = False)
         header.reason,
         header.sealed,
         header.keyed,
+        header.due,
         written.first,
         written.end,
     )
@@ -163,6 +165,7 @@ def open_written(
         reason=kept.reason,
         sealed=kept.sealed,
         keyed=kept.keyed,
+        due=kept.due,
     )
     return Written(header, kept.first, kept.end)
 

@@ -136,6 +136,7 @@ class Covers:
             cause=header.cause,
             size=header.size,
             changed=header.changed,
+            due=header.due,
         )
 
     def request(self, row: RequestRow, salt: bytes, seq: int) -> RequestRow:

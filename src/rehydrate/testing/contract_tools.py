@@ -171,6 +171,7 @@ class CommitMaker:
             scopes=("", "child#1")[: 1 + self.seq % 2],
             reason="" if self.seq % 2 else "a person's",
             keyed=self.seq % 3 == 1,
+            due=self.seq * 0.5 if self.seq % 4 == 2 else None,
         )
         expected, self.head = self.head, header.checkpoint_id
         rows = tuple(Put(key, data) for key, data in puts.items())

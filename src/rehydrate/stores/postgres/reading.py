@@ -238,7 +238,11 @@ def _of_id(session: Session, checkpoint_id: str, now: float | None) -> tuple[Run
 
 def _at(session: Session, run: RunRow, row: TupleRow, seq: int) -> tuple[RunRow, Head, Header]:
     named = Named(run.standing.run_id, run.standing.workflow)
-    return run, _head(session, run, row), open_header(session, named, seq, tuple(row[WIDTH + HEADER_WIDTH :]))
+    return (
+        run,
+        _head(session, run, row),
+        open_header(session, named, seq, tuple(row[WIDTH + HEADER_WIDTH : WIDTH + 2 * HEADER_WIDTH])),
+    )
 
 
 def _head(session: Session, run: RunRow, row: TupleRow) -> Head:
