@@ -218,7 +218,7 @@ def _check_loads(found: Sequence[object], right: Sequence[object], where: object
 
 
 def _same(one: object, other: object) -> bool:
-    """Say whether two answers are of the same checkpoint; whose a run is, and what is in its inbox, is no part of it."""
+    """Say whether two answers are of the same checkpoint; whose a run is and what its inbox has is no part of it."""
     if isinstance(one, Stored) and isinstance(other, Stored):
         return msgspec.structs.replace(one, head=other.head) == other
     if isinstance(one, Head) and isinstance(other, Head):
