@@ -6,9 +6,9 @@ The suite for stores is in `rehydrate.testing.store_contract`. Nothing here need
 from __future__ import annotations
 
 from .crashing import CrashError, Crashes, CrashPoint
-from .driving import UNANSWERED, Answers, Driven, Workflows, drive
+from .driving import UNANSWERED, Answers, Driven, StoreMaker, Workflows, drive
+from .resuming import ResumabilityError, assert_resumable
 from .scripted import ScriptedExecutor
-from .surviving import SurvivalError, assert_survives
 from .undraining import claim_turns_again
 from .virtual_time import StuckError, VirtualClock, VirtualLoop, run_virtually
 
@@ -19,13 +19,14 @@ __all__ = [
     "CrashPoint",
     "Crashes",
     "Driven",
+    "ResumabilityError",
     "ScriptedExecutor",
+    "StoreMaker",
     "StuckError",
-    "SurvivalError",
     "VirtualClock",
     "VirtualLoop",
     "Workflows",
-    "assert_survives",
+    "assert_resumable",
     "claim_turns_again",
     "drive",
     "run_virtually",

@@ -1,4 +1,4 @@
-"""`assert_survives`: state that a restart would lose is found, and named."""
+"""`assert_resumable`: state that a restart would lose is found, and named."""
 
 import asyncio
 import itertools
@@ -6,7 +6,7 @@ import itertools
 import pytest
 
 from rehydrate import SqliteCheckpointStorage, WorkflowBuilder, executor
-from rehydrate.testing import SurvivalError, assert_survives
+from rehydrate.testing import ResumabilityError, assert_resumable
 from tests.testing_tools import flows
 from tests.testing_tools.flows import (
     Asker,
@@ -25,8 +25,8 @@ ANSWERS = {"asker": "yes"}
 
 
 def lost(workflow, message="a b", **options):
-    with pytest.raises(SurvivalError) as raised:
-        asyncio.run(assert_survives(workflow, message, answers=ANSWERS, **options))
+    with pytest.raises(ResumabilityError) as raised:
+        asyncio.run(assert_resumable(workflow, message, answers=ANSWERS, **options))
     return raised.value
 
 
@@ -36,7 +36,7 @@ def test_a_workflow_whose_state_is_in_its_run_survives(kind, store, tmp_path):
     """It is restored once at each of its checkpoints, and ends as the uninterrupted run did."""
     numbers = itertools.count()
     make_store = None if store == "memory" else lambda: SqliteCheckpointStorage(tmp_path / f"{next(numbers)}.db")
-    driven = asyncio.run(assert_survives(lambda: desk(kind), "a b", answers=ANSWERS, make_store=make_store))
+    driven = asyncio.run(assert_resumable(lambda: desk(kind), "a b", answers=ANSWERS, make_store=make_store))
     kept = {Asker: "", Faithful: " ['{}']"}[kind]
     assert driven.outputs == [f"a: yes{kept.format('a')}!", f"b: yes{kept.format('b')}!"]
     assert driven.crashes >= 5
@@ -63,7 +63,7 @@ def test_state_beside_the_run_is_found_and_named(kind, named, built, monkeypatch
     monkeypatch.setattr(flows, "NUMBERS", itertools.count(1))
     error = lost(desk(kind) if built == "once" else lambda: desk(kind))
     assert error.suspects == (named,)
-    assert all(text.startswith("call 2: outputs:") for text in error.differences)
+    assert {text[:16] for texts in error.differences.values() for text in texts} == {"call 2: outputs:"}
     assert "on_checkpoint_save" in str(error)
 
 
@@ -84,7 +84,9 @@ def test_a_variable_around_a_function_is_found():
 
     error = lost(WorkflowBuilder("counting", split).add_chain([split, number, tell]).build())
     assert error.suspects == ("executor 'number': variable 'count' around number: 0 became 2",)
-    assert error.differences == ("call 1: outputs: ['a of 2', 'b of 2'] uninterrupted, ['a of 0', 'b of 0'] here",)
+    told = ("call 1: outputs: ['a of 2', 'b of 2'] uninterrupted, ['a of 0', 'b of 0'] here",)
+    assert error.differences == {2: told}
+    assert "- checkpoint 2: call 1: outputs" in str(error)
 
 
 def test_a_default_of_a_handler_is_found():
@@ -115,7 +117,7 @@ def test_what_changed_but_does_not_matter_is_no_error():
         return known.setdefault(text, text.upper())
 
     workflow = WorkflowBuilder("spelling", split).add_chain([split, spell, sign]).build()
-    assert asyncio.run(assert_survives(workflow, "a b a")).outputs == ["A!", "B!", "A!"]
+    assert asyncio.run(assert_resumable(workflow, "a b a")).outputs == ["A!", "B!", "A!"]
 
 
 def test_what_stands_for_the_outside_world_is_kept():
@@ -128,7 +130,7 @@ def test_what_stands_for_the_outside_world_is_kept():
         return f"{text} {bank[text]}"
 
     workflow = WorkflowBuilder("paying", split).add_chain([split, pay, sign]).build()
-    assert asyncio.run(assert_survives(workflow, "a b", keep=[bank])).outputs == ["a 1!", "b 2!"]
+    assert asyncio.run(assert_resumable(workflow, "a b", keep=[bank])).outputs == ["a 1!", "b 2!"]
 
 
 def test_a_workflow_that_draws_on_chance_is_told_apart():
