@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from .crashing import CrashError, Crashes, CrashPoint
 from .driving import UNANSWERED, Answers, Driven, StoreMaker, Workflows, drive
+from .failed_saves import FailedSaveError, assert_bears_failed_saves
+from .faulty_store import Fault, FaultyStorage
+from .replaying import Replayed, ReplayError, replay
 from .resuming import ResumabilityError, assert_resumable
 from .scripted import ScriptedExecutor
 from .undraining import claim_turns_again
@@ -19,6 +22,11 @@ __all__ = [
     "CrashPoint",
     "Crashes",
     "Driven",
+    "FailedSaveError",
+    "Fault",
+    "FaultyStorage",
+    "ReplayError",
+    "Replayed",
     "ResumabilityError",
     "ScriptedExecutor",
     "StoreMaker",
@@ -26,8 +34,10 @@ __all__ = [
     "VirtualClock",
     "VirtualLoop",
     "Workflows",
+    "assert_bears_failed_saves",
     "assert_resumable",
     "claim_turns_again",
     "drive",
+    "replay",
     "run_virtually",
 ]

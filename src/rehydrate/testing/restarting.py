@@ -7,7 +7,7 @@ run was.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import msgspec
@@ -15,7 +15,8 @@ import msgspec
 from rehydrate.engine import reading
 from rehydrate.errors import CommitConflictError
 from rehydrate.model.checkpoint import Archive, RequestRow, Status, Stored
-from rehydrate.ports import CheckpointStorage
+from rehydrate.ports import CheckpointStorage, Clock
+from rehydrate.ports.clock import wall_time
 from rehydrate.runtime.checkpoint import restored
 from rehydrate.runtime.options import CallOptions
 from rehydrate.runtime.program import Program
@@ -56,7 +57,11 @@ class Setting:
         program = built(self.workflow).program
         async with fresh_store(self.make_store) as store:
             await take_in(store, restart.stored)
-            going = _Going(Stage(program, store), {"resources": self.resources}, restart.stored.header.checkpoint_id)
+            going = _Going(
+                staged_then(program, store, restart.stored),
+                {"resources": self.resources},
+                restart.stored.header.checkpoint_id,
+            )
             wrong: list[str] = []
             calls = ([MadeCall()] if restart.continues else []) + [*restart.calls]
             known = restored(restart.stored).pending_request_ids
@@ -103,3 +108,19 @@ async def take_in(store: CheckpointStorage, stored: Stored) -> None:
         await store.adopt(Archive((archived(header, stored.records),), requests=rows))
     except CommitConflictError as error:
         raise ValueError("make_store gave a store that has runs; it is to open a new place each time") from error
+
+
+def staged_then(program: Program, store: CheckpointStorage, stored: Stored) -> Stage:
+    """Return what a run goes on with from a checkpoint at that checkpoint's time, so that no timer is up too soon."""
+    return Stage(replace(program, clock=_Then(stored.header.created)), store)
+
+
+class _Then(Clock):
+    """The time of a checkpoint, which goes on from there."""
+
+    def __init__(self, time: float) -> None:
+        self._behind = wall_time() - time
+
+    def time(self) -> float:
+        """Return the time, in seconds since the epoch."""
+        return wall_time() - self._behind
