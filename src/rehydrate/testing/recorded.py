@@ -21,14 +21,18 @@ _CONTINUED: Final = frozenset({Status.RUNNING, Status.CANCELLED, Status.FAILED})
 
 @dataclass(frozen=True)
 class RecordedCall:
-    """A call, and those that continued it: from the checkpoint that holds the last of its input to its end."""
+    """A call, and those that continued it: from the checkpoint that holds its input to its end. Where it was `answered`
+    while it ran it ends there, and what follows is one more."""
 
     start: Header
     end: Header
+    answered: bool = False
 
     @property
     def passed_over(self) -> str:
         """Why its end cannot be compared; empty where it can."""
+        if self.answered:
+            return "it was answered while it ran, and is compared from there on"
         if self.end.status is Status.RUNNING:
             return "its end is not recorded"
         return "it was cancelled" if self.end.status is Status.CANCELLED else ""
@@ -45,8 +49,10 @@ async def recorded_calls(store: CheckpointStorage, run_id: str) -> list[Recorded
         if header.cause is Cause.EDIT:
             before = None  # what follows begins with what a person has set
             continue
-        gap = before is None or header.seq != before.seq + 1
-        if gap or before is None or await _brings(store, before, header):
+        if before is None or header.seq != before.seq + 1 or _is_claim(before, header):
+            calls.append(RecordedCall(header, header))
+        elif header.cause is Cause.ANSWERS and await _came_from_outside(store, before, header):
+            calls[-1] = replace(calls[-1], answered=True)
             calls.append(RecordedCall(header, header))
         else:
             calls[-1] = replace(calls[-1], end=header)
@@ -64,14 +70,15 @@ async def _headers(store: CheckpointStorage, run_id: str) -> list[Header]:
     return found[::-1]
 
 
-async def _brings(store: CheckpointStorage, before: Header, header: Header) -> bool:
-    """Tell whether something came from outside with a checkpoint, so that only from there on all is in the records."""
+def _is_claim(before: Header, header: Header) -> bool:
+    """Tell whether a checkpoint begins a call that does not just continue one that had not come to its end."""
     if header.cause is Cause.CONTINUATION and before.status in _CONTINUED:
         return False
-    if header.cause in _CLAIMS or header.turn != before.turn:
-        return True
-    if header.cause is not Cause.ANSWERS:
-        return False
+    return header.cause in _CLAIMS or header.turn != before.turn
+
+
+async def _came_from_outside(store: CheckpointStorage, before: Header, header: Header) -> bool:
+    """Tell whether an answer within a turn is one from outside; those of executors are given by the run itself."""
     one, other = await _loaded(store, before), await _loaded(store, header)
     still = set(other.pending_request_ids)
     asked = [each for each in reading.open_requests(one.records) if not each.record.intercepted]

@@ -7,6 +7,7 @@ then comes out otherwise was not in the checkpoint.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,6 +18,7 @@ from rehydrate.runtime.result import WorkflowRunResult
 
 from .driving import Answers, Drive, Driven, MadeCall, StoreMaker, Workflows, built, fresh_store
 from .facts import differences, facts
+from .interpreters import Interpreter
 from .outside import Outside
 from .restarting import Restart, Setting, facts_of_call
 
@@ -69,32 +71,38 @@ async def assert_resumable(
     run_args: object = None,
     resources: Mapping[str, object] | None = None,
     keep: Iterable[object] = (),
+    new_interpreter: bool = False,
 ) -> Driven:
     """Run a workflow over one or more inputs, a turn each, and go on from every checkpoint that this made, each as a
     new process does; compare outputs, requests, statuses, the state of every scope, and what is told.
 
     Given a function that builds the workflow, each process has executors of its own. `keep` are objects that stand for
-    the outside world and are left as they are, as resources are. Returns how the uninterrupted run was driven;
-    `crashes` is the number of checkpoints. Raises `ResumabilityError`, which names what was lost.
+    the outside world and are left as they are, as resources are. With `new_interpreter` it is gone on in another
+    process, which is given everything by pickling. Returns how the uninterrupted run was driven; `crashes` is the
+    number of checkpoints. Raises `ResumabilityError`, which names what was lost.
     """
     if not inputs:
         raise TypeError("assert_resumable() takes at least one input")
-    first = built(workflow)
-    outside = Outside(first.definition, keep)
+    first, kept = built(workflow), tuple(keep)
+    outside = Outside(first.definition, kept)
     options = {"run_args": run_args, "resources": resources}
     setting = Setting(workflow, make_store, run_args, resources)
     found: dict[int, list[str]] = {}
-    async with fresh_store(make_store) as store:
+    async with AsyncExitStack() as stack:
+        store = await stack.enter_async_context(fresh_store(make_store))
         drive = Drive(first, store, options=options)
         driven = await drive.run(inputs, answers)
         suspects = outside.changes()
         course = _Course(first.program, driven.results, drive.calls)
+        differ = setting.differences
+        if new_interpreter:
+            differ = (await stack.enter_async_context(Interpreter(setting, kept))).differences
         tried = 0
         async for stored in _checkpoints(store, driven.result.run_id):
             tried += 1
             restart = course.restart(stored)
             outside.reset()
-            wrong = await setting.differences(restart) if restart is not None else []
+            wrong = await differ(restart) if restart is not None else []
             if wrong:
                 found[stored.header.seq] = wrong
     if not found:
