@@ -26,7 +26,7 @@ from rehydrate.errors import (
     RunFailedError,
 )
 from rehydrate.model.events import RequestOpened
-from rehydrate.testing import Replayed, ReplayError, ScriptedExecutor, drive, replay, run_virtually
+from rehydrate.testing import Replayed, ReplayError, ScriptedExecutor, VirtualClock, drive, replay, run_virtually
 from tests.testing_tools.flows import Asker, Faithful, desk, sign, split
 
 ANSWERS = {"asker": "yes"}
@@ -320,12 +320,11 @@ def test_a_function_is_gone_through_with_its_time():
 
         return sleeping
 
-    async def scenario():
-        file = await recorded(build, 1, answers=lambda _: 2)
-        await asyncio.sleep(10_000_000)
-        return await replayed(build, file)
-
-    assert run_virtually(scenario()).calls == 2
+    clock = VirtualClock()
+    file = run_virtually(recorded(build, 1, answers=lambda _: 2), clock=clock)
+    assert clock.passed == 1000
+    clock.advance(10_000_000)
+    assert run_virtually(replayed(build, file), clock=clock).calls == 2
 
 
 def test_an_older_version_is_brought_up_and_a_graph_that_changed_without_one_is_refused():

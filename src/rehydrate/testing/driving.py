@@ -34,7 +34,7 @@ UNANSWERED: Final = object()
 #: A workflow that asks more often than this asks for ever.
 _MOST_CALLS: Final = 1000
 #: A call that ends more often than this, each time by a fault, gets nowhere.
-_MOST_ATTEMPTS: Final = 10_000
+_MOST_ATTEMPTS: Final = 10
 
 
 class Crash(BaseException):

@@ -13,7 +13,7 @@ from typing import cast
 import msgspec
 
 from rehydrate.engine import reading
-from rehydrate.errors import CommitConflictError
+from rehydrate.errors import CommitConflictError, RehydrateError
 from rehydrate.model.checkpoint import Archive, RequestRow, Status, Stored
 from rehydrate.ports import CheckpointStorage, Clock
 from rehydrate.ports.clock import wall_time
@@ -70,7 +70,7 @@ class Setting:
                 given = {} if continues else {"run_args": self.run_args}
                 try:
                     result = await going.call(call, given)
-                except Exception as error:  # a handler's, or what the library says of what is missing
+                except RehydrateError as error:  # a run that failed, or what was not there any more
                     return [*wrong, f"call {restart.number + index}: it raised {type(error).__name__}: {error}"]
                 rested = continues and restart.stored.header.status is not Status.RUNNING
                 found = facts(result) if rested else facts_of_call(result, program, known if continues else ())
