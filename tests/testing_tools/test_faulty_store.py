@@ -8,23 +8,35 @@ import pytest
 from rehydrate import InMemoryCheckpointStorage, RunHistory, SqliteCheckpointStorage, Status, WorkflowBuilder, executor
 from rehydrate.errors import CommitConflictError, SaveFailedError, StoreFullError, StoreUnavailableError
 from rehydrate.testing import Fault, FaultyStorage, run_virtually
+from rehydrate.testing.contract_runs import RUN_CHECKS
 from rehydrate.testing.store_contract import StoreContract
 from tests.testing_tools.flows import desk
 
 
+@pytest.mark.proof
 class TestFaultyStorage(StoreContract):
-    """Where nothing goes wrong it is the store inside."""
+    """Where nothing goes wrong it is the store inside; the long form."""
 
     @pytest.fixture
     def make_store(self):
         return lambda *, clock: FaultyStorage(InMemoryCheckpointStorage(clock=clock), Fault("fails", number=10_000))
 
 
+def test_where_nothing_goes_wrong_it_is_the_store_inside():
+    """It passes what the store inside passes."""
+
+    async def scenario():
+        for check in RUN_CHECKS:
+            await check(lambda *, clock: FaultyStorage(InMemoryCheckpointStorage(clock=clock)))
+
+    run_virtually(scenario())
+
+
 @pytest.fixture(params=["memory", "sqlite"])
 def store(request, tmp_path):
     made = InMemoryCheckpointStorage() if request.param == "memory" else SqliteCheckpointStorage(tmp_path / "runs.db")
     yield made
-    asyncio.run(made.close())
+    run_virtually(made.close())
 
 
 def counted():
@@ -68,7 +80,7 @@ def test_a_save_that_fails_stops_its_run_and_the_same_call_goes_on(store, does, 
         result = await workflow.run("a", run_id="r", idempotency_key="k", checkpoint_storage=faulty)
         return len(there), result, (counts["first"], counts["second"]), faulty
 
-    there, result, counts, faulty = asyncio.run(scenario())
+    there, result, counts, faulty = run_virtually(scenario())
     assert (there, counts) == (written, ran)
     assert (result.outputs, result.status) == (["a"], Status.IDLE)
     assert faulty.happened == [f"commit {number} {does}"]
@@ -84,7 +96,7 @@ def test_a_reply_that_is_lost_at_the_end_of_a_turn_is_a_recorded_result(store):
             await workflow.run("a", run_id="r", idempotency_key="k", checkpoint_storage=faulty)
         return await workflow.run("a", run_id="r", idempotency_key="k", checkpoint_storage=faulty), counts
 
-    result, counts = asyncio.run(scenario())
+    result, counts = run_virtually(scenario())
     assert (result.replayed, result.outputs, counts["second"]) == (True, ["a"], 1)
 
 
@@ -108,7 +120,7 @@ def test_any_error_and_any_call_can_be_chosen():
             raised.append(caught.value)
         return raised, faulty
 
-    raised, faulty = asyncio.run(scenario())
+    raised, faulty = run_virtually(scenario())
     assert len({id(error) for error in (full, *raised)}) == 4
     assert faulty.happened == ["commit 4 fails", "history 1 fails", "history 2 fails"]
     assert faulty.counts["commit"] == 4
@@ -126,7 +138,7 @@ def test_chance_is_the_same_for_one_seed():
                 continue
         return faulty.happened
 
-    first, again, other = (asyncio.run(happened(seed)) for seed in (1, 1, 2))
+    first, again, other = (run_virtually(happened(seed)) for seed in (1, 1, 2))
     assert first == again != other
     assert 5 < len(first) < 25
 
@@ -163,7 +175,7 @@ def test_a_run_with_questions_goes_on_over_a_store_that_fails_often():
         last = await again(lambda: workflow.run(**options, checkpoint_storage=store))
         return last.outputs, len(store.happened)
 
-    ends = [asyncio.run(scenario(seed)) for seed in range(10)]
+    ends = [run_virtually(scenario(seed)) for seed in range(10)]
     assert {tuple(outputs) for outputs, _ in ends} == {("a: yes!", "b: yes!")}
     assert sum(faults for _, faults in ends) > 20
 

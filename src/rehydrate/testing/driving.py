@@ -128,6 +128,8 @@ class Drive:
 
     async def run(self, messages: Sequence[object], answers: Answers | None) -> Driven:
         """Make a call for each message, and after it one for the answers of each pause until nothing is answered."""
+        if not messages:
+            raise TypeError("give at least one input after the workflow")
         for message in messages:
             result = await self._call(MadeCall(message))
             for _ in range(_MOST_CALLS):

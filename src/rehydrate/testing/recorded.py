@@ -33,6 +33,8 @@ class RecordedCall:
         """Why its end cannot be compared; empty where it can."""
         if self.answered:
             return "it was answered while it ran, and is compared from there on"
+        if self.start.status is not Status.RUNNING:
+            return "its beginning is not recorded"
         if self.end.status is Status.RUNNING:
             return "its end is not recorded"
         return "it was cancelled" if self.end.status is Status.CANCELLED else ""

@@ -40,10 +40,15 @@ class Replayed:
 
 
 class ReplayError(AssertionError):
-    """Today's code makes something else of a recorded run; `differences` say what, by the call."""
+    """Today's code makes something else of a recorded run; `differences` say what, by the call. Or there is nothing to
+    compare, and there are none."""
 
-    def __init__(self, run_id: str, found: Mapping[str, Sequence[str]], calls: int) -> None:
+    def __init__(self, run_id: str, found: Mapping[str, Sequence[str]], calls: int, passed_over: Sequence[str]) -> None:
         self.differences = {call: tuple(texts) for call, texts in found.items()}
+        if not calls:
+            lines = [f"no call of the recorded run {run_id!r} can be compared:", *(f"- {text}" for text in passed_over)]
+            super().__init__("\n".join([*lines, "Record a run of which a call has come to its end."]))
+            return
         lines = [f"{len(found)} of {calls} calls of the recorded run {run_id!r} end otherwise today:"]
         for call, texts in found.items():
             lines += [f"- {call}: {text}" for text in texts]
@@ -70,8 +75,8 @@ async def replay(workflow: Workflows, place: ExportPlace, *, resources: Mapping[
                 found[str(call)] = wrong
     over = tuple(f"{call}: {call.passed_over}" for call in calls if call.passed_over)
     compared_calls = len(calls) - len(over)
-    if found:
-        raise ReplayError(run.run_id, found, compared_calls)
+    if found or not compared_calls:
+        raise ReplayError(run.run_id, found, compared_calls, over)
     return Replayed(run.run_id, run.workflow, compared_calls, over)
 
 

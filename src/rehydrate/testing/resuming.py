@@ -81,8 +81,6 @@ async def assert_resumable(
     process, which is given everything by pickling. Returns how the uninterrupted run was driven; `crashes` is the
     number of checkpoints. Raises `ResumabilityError`, which names what was lost.
     """
-    if not inputs:
-        raise TypeError("assert_resumable() takes at least one input")
     first, kept = built(workflow), tuple(keep)
     outside = Outside(first.definition, kept)
     options = {"run_args": run_args, "resources": resources}
