@@ -1,7 +1,6 @@
 """`replay`: a recorded run goes through today's code, call by call, and each ends as it did."""
 
 import asyncio
-import io
 
 import pytest
 
@@ -19,43 +18,16 @@ from rehydrate import (
     workflow,
 )
 from rehydrate.errors import (
-    CheckpointCorruptError,
-    ForeignCheckpointError,
-    GraphChangedError,
     MissingResourceError,
     RunFailedError,
 )
 from rehydrate.model.events import RequestOpened
-from rehydrate.testing import Replayed, ReplayError, ScriptedExecutor, VirtualClock, drive, replay, run_virtually
+from rehydrate.testing import Replayed, ScriptedExecutor, VirtualClock, drive, replay, run_virtually
 from tests.testing_tools.flows import Asker, Faithful, desk, sign, split
+from tests.testing_tools.recordings import exported, recorded, refused, replayed
 
 ANSWERS = {"asker": "yes"}
 OVER = "turn 1, from checkpoint 0: it was answered while it ran, and is compared from there on"
-
-
-async def exported(store, run_id):
-    """Return an exported run, as a file to read."""
-    file = io.BytesIO()
-    await export_run(store, run_id, file)
-    file.seek(0)
-    return file
-
-
-async def recorded(workflow, *inputs, answers=None, **options):
-    """Drive a run and return it exported."""
-    async with InMemoryCheckpointStorage() as store:
-        driven = await drive(workflow, *inputs, answers=answers, checkpoint_storage=store, **options)
-        return await exported(store, driven.result.run_id)
-
-
-async def replayed(workflow, file, **options):
-    return await replay(workflow, io.BytesIO(file.getvalue()), **options)
-
-
-async def refused(workflow, file, **options):
-    with pytest.raises(ReplayError) as raised:
-        await replayed(workflow, file, **options)
-    return raised.value
 
 
 def test_a_run_that_is_gone_through_again_ends_the_same(tmp_path):
@@ -328,43 +300,3 @@ def test_a_function_is_gone_through_with_its_time():
     assert clock.passed == 1000
     clock.advance(10_000_000)
     assert run_virtually(replayed(build, file), clock=clock).calls == 2
-
-
-def test_an_older_version_is_brought_up_and_a_graph_that_changed_without_one_is_refused():
-    """A migration makes the record today's, at both ends of each call; without one the error says what is otherwise."""
-
-    def version(number, key):
-        @executor(id="total")
-        async def total(amount: int, ctx: WorkflowContext) -> int:
-            ctx.set_state(key, amount)
-            return amount
-
-        migrate = {1: lambda view: view.rename_state_key("sum", "total")} if number == 2 else None
-        return WorkflowBuilder("totals", total, version=number, migrate=migrate).build()
-
-    async def scenario():
-        file = await recorded(version(1, "sum"), 5)
-        told = await replayed(version(2, "total"), file)
-        error = await refused(version(2, "sum"), file)
-        flow, other = WorkflowBuilder("desk", split).add_chain([split, sign]).build(), await recorded(desk(), "a")
-        with pytest.raises(GraphChangedError, match="asking: missing now"):
-            await replayed(flow, other)
-        with pytest.raises(ForeignCheckpointError):
-            await replayed(desk(), file)
-        return told, error
-
-    told, error = run_virtually(scenario())
-    assert told.calls == 1
-    assert "state 'total': 5 recorded, nothing today" in str(error)
-
-
-def test_a_file_that_is_no_export_or_was_changed_is_refused():
-    """As an import refuses it, before anything has run."""
-
-    async def scenario():
-        good = (await recorded(desk(), "a")).getvalue()
-        for bad in (b"", good[:-1], good[:200] + b"\0" + good[201:], b"PK" + good):
-            with pytest.raises(CheckpointCorruptError):
-                await replay(desk, io.BytesIO(bad))
-
-    run_virtually(scenario())
