@@ -5,7 +5,6 @@ Whatever comes of it is right, as long as it is a result or an error of ours, an
 
 from __future__ import annotations
 
-import asyncio
 import random
 import signal
 from collections.abc import Callable, Generator
@@ -13,13 +12,20 @@ from contextlib import contextmanager
 from typing import Final
 
 from rehydrate import InMemoryCheckpointStorage, Workflow, WorkflowCheckpoint
-from rehydrate.codecs.events import decode_event
-from rehydrate.errors import CheckpointCorruptError, InconsistentRunError, RehydrateError, RunFailedError
+from rehydrate.errors import (
+    CheckpointCorruptError,
+    InconsistentRunError,
+    RehydrateError,
+    RunFailedError,
+    SaveFailedError,
+)
 from rehydrate.model.checkpoint import Stored
+from rehydrate.model.passes import CallRecord, CallsRecord
 from rehydrate.runtime.checkpoint import restored
 from rehydrate.service.facts import facts_of
 from rehydrate.stores.inspection import inspection
 from rehydrate.testing import run_virtually
+from rehydrate.testing.virtual_time import StuckError
 
 #: What one checkpoint may take, in seconds of CPU; a run of these takes some hundredths.
 PATIENCE: Final = 5.0
@@ -92,19 +98,33 @@ def gone_on(made: Workflow, checkpoint: WorkflowCheckpoint, chance: random.Rando
     try:
         result = run_virtually(_bounded(made, options), patience=0.2)
     except RunFailedError as error:
-        if isinstance(error.__cause__, (AssertionError, KeyError, AttributeError, IndexError)) and _is_ours(error.__cause__):
-            raise error.__cause__ from error
+        cause = error.__cause__
+        if cause is not None and not isinstance(cause, RehydrateError) and is_ours(cause):
+            raise cause from error
         return "failed"
+    except SaveFailedError as error:
+        raise error.__cause__ or error from error
+    except StuckError:
+        if not _has_given_up(checkpoint):
+            raise
+        return "waits for what its function has given up"
     except RehydrateError as error:
         return f"erred {type(error).__name__}"
     return str(result)
 
 
-def _is_ours(error: BaseException) -> bool:
+def is_ours(error: BaseException) -> bool:
+    """Tell whether an exception was raised in the package, and not by an executor of the workflow."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    return trace is not None and "/rehydrate/" in trace.tb_frame.f_code.co_filename
+    return trace is not None and "/src/rehydrate/" in trace.tb_frame.f_code.co_filename
+
+
+def _has_given_up(checkpoint: WorkflowCheckpoint) -> bool:
+    calls = [record for key, record in checkpoint.records.records() if key[1] in {"call", "calls"}]
+    packed = [call for record in calls if isinstance(record, CallsRecord) for call in record.calls.values()]
+    return any(call.given_up for call in (*packed, *calls) if isinstance(call, CallRecord))
 
 
 async def _bounded(made: Workflow, options: dict[str, object]) -> str:

@@ -232,8 +232,15 @@ Made: TypeAlias = "dict[str, Workflow]"
 @cache
 def workflows() -> Made:
     """Return the workflows by name."""
-    found: Made = {"nested": nested(), "asking": asking(), "mixed": mixed(), "small": small(),
-                   "broken": broken(), "round": round_and_round(), "mapped": mapped()}
+    found: Made = {
+        "nested": nested(),
+        "asking": asking(),
+        "mixed": mixed(),
+        "small": small(),
+        "broken": broken(),
+        "round": round_and_round(),
+        "mapped": mapped(),
+    }
     found["function"] = function  # type: ignore[assignment]
     return found
 
