@@ -29,6 +29,8 @@ from rehydrate.model.records import RECORD_TYPES
 from rehydrate.model.request_packs import RequestsRecord
 from rehydrate.model.sealed import Sealed
 from rehydrate.model.signatures import SignatureRecord
+from rehydrate.runtime.requests import PendingRequest
+from rehydrate.stores.checkpoint_rows import Names, _check, open_written
 from rehydrate.stores.file_format import CommitLine, Contents, HeadLine, LiveTable, checksum, opened_line
 from rehydrate.stores.packing import Recipe, open_recipe
 from rehydrate.stores.rows import TagRow, open_row
@@ -68,6 +70,7 @@ def at_every_field(class_: type[msgspec.Struct], deep: bytes) -> Iterator[bytes]
         yield encode(fields)
     # Fields in front that are right let the decoder come as far as the one that is deep.
     given = [*front, *(_sample(field.type) for field in msgspec.structs.fields(class_))]
+    yield encode([*given, RAW(deep)])
     for place in range(len(given)):
         yield encode([*given[:place], RAW(deep), *given[place + 1 :]])
         yield encode([*given[:place], [RAW(deep)], *given[place + 1 :]])
@@ -97,6 +100,9 @@ def jobs() -> Iterator[tuple[str, Read, bytes]]:
         yield from _of_others(how, deep[how])
     slashes = zlib.compress(b"/".join([b"a"] * DEPTH) + b"/x: kind=workflow")
     yield "a signature", lambda given: _signature(given), slashes
+    for json in (b"[" * DEPTH, b'{"a":' * DEPTH, b"[" * DEPTH + b"]" * DEPTH, b'{"b":' + b"[" * DEPTH):
+        for kind in (bool, object, dict, Sealed, list):
+            yield "the JSON of an answer", PendingRequest("id", "", "ask", None, kind).parse, json
     line = b'{"rehydrate":"head","format":' + b"[" * DEPTH
     for kind in (HeadLine, CommitLine, Contents, LiveTable):
         for body in (line, b"[" * DEPTH, b'{"live":' + b'{"a":' * DEPTH, b'{"header":{"format":1,"a":' + b"[" * DEPTH):
@@ -116,6 +122,13 @@ def _of_records(how: str, deep: bytes) -> Iterator[tuple[str, Read, bytes]]:
 def _of_others(how: str, deep: bytes) -> Iterator[tuple[str, Read, bytes]]:
     pack = RequestsRecord("a#1?0", "a#1?0", (), b"1234", b"")
     lead = struct.Struct(">8sHQ")
+    yield f"a checkpoint: {how}", decode_checkpoint, wrap(encode([b"", {}, RAW(deep)]))
+    for row in (["a", "b", "c", RAW(deep)], [1, RAW(deep)], [99, RAW(deep)]):
+        packed = encode(row)
+        yield f"a row: {how}", lambda given: open_row(given, TagRow, "a row"), sha256(packed).digest()[:8] + packed
+        names = Names("a", "b", "c", None)
+        kept = _check(("a", "b", "c"), packed) + packed
+        yield f"a checkpoint's row: {how}", lambda given, n=names: open_written(given, n, "a row"), kept
     for body in (deep, encode([RAW(deep)]), encode([[RAW(deep)]]), encode([b"", {"a": RAW(deep)}])):
         held = msgspec.structs.replace(pack, body=body)
         yield f"a pack: {how}", lambda given, p=pack: requests_held(msgspec.structs.replace(p, body=given)), held.body
@@ -156,7 +169,7 @@ def main(broken: str) -> None:
                 read(data)
             except RehydrateError:
                 continue
-            except BaseException as error:  # noqa: BLE001  (whatever it is, it is told)
+            except BaseException as error:
                 found.append(f"{where}: {type(error).__name__}: {error!s:.80}")
                 continue
             if not where.startswith("a signature"):

@@ -57,6 +57,6 @@ def foreign(reader: Reader, seed: str) -> str | None:
     data = forged(reader, seed)
     try:
         quietly(reader.read, data)
-    except Exception as error:  # noqa: BLE001  (whatever it is, it is what is looked for)
+    except Exception as error:
         return f"{reader.name}, seed {seed!r}: {type(error).__name__}: {error!s:.80} for {data[:80]!r}"
     return None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 import signal
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Final
 
@@ -92,7 +92,7 @@ def gone_on(made: Workflow, checkpoint: WorkflowCheckpoint, chance: random.Rando
             ids = checkpoint.pending_request_ids
         except RehydrateError:
             ids = ()
-        options["responses"] = {request_id: True for request_id in ids[: chance.choice((1, 2, 100))]}
+        options["responses"] = dict.fromkeys(ids[: chance.choice((1, 2, 100))], True)
         if not options["responses"]:
             del options["responses"]
     try:

@@ -162,7 +162,9 @@ def _rows() -> Iterator[Reader]:
     for kind, good in ((TagRow, TagRow("run", "name", "id")), (_Pack, _Pack(1, 5, 6, places))):
         bodies = (bytes(seal_row(good)[8:]),)
         yield Reader(f"a row: {kind.__name__}", bodies, row, lambda data, k=kind: open_row(data, k, WHAT))
-    yield Reader("packed places", (zlib.decompress(places),), zlib.compress, lambda data: unpacked(data, _places_of, WHAT))
+    yield Reader(
+        "packed places", (zlib.decompress(places),), zlib.compress, lambda data: unpacked(data, _places_of, WHAT)
+    )
     smalls = [Source(n, n * 500, bytes([n]) * 40 + bytes(range(97, 123)) * 12 + bytes(8)) for n in range(1, 20)]
     recipe = recipe_of(smalls, b"start" * 9 + b"".join(small.data[40:-8] for small in smalls) + b"tail" * 9)
     assert recipe is not None
@@ -175,7 +177,9 @@ def _rows() -> Iterator[Reader]:
         lambda data: open_recipe(data, 30, WHAT),
     )
     names = Names("small", "small", "id", "before")
-    header = msgspec.structs.replace(checkpoints("small")[1].header, checkpoint_id="id", previous_checkpoint_id="before")
+    header = msgspec.structs.replace(
+        checkpoints("small")[1].header, checkpoint_id="id", previous_checkpoint_id="before"
+    )
     sealed = seal_written(Written(header, 1, 4), "before")
     yield Reader("a checkpoint's row", (sealed[8:],), _row_dresser(sealed), lambda d: open_written(d, names, WHAT))
 
@@ -213,10 +217,9 @@ def _lines() -> Iterator[Reader]:
 
 
 def _covered() -> Iterator[Reader]:
-    from tests.encryption.kit import ring  # noqa: PLC0415
-
     from rehydrate.codecs.compression import _zstd  # noqa: PLC0415
     from rehydrate.stores.sealing import Purpose, Sealing  # noqa: PLC0415
+    from tests.encryption.kit import ring  # noqa: PLC0415
 
     sealing = Sealing(ring())
     where = ("run", "place")

@@ -6,15 +6,11 @@ Each is made from a seed, which a failure names: `foreign(reader, seed)` and `ju
 from __future__ import annotations
 
 import logging
-import struct
 from collections import Counter
 from collections.abc import Iterator
 
-import msgspec
 import pytest
 
-from rehydrate.codecs import reader as value_reader
-from rehydrate.codecs import records as records_codec
 from rehydrate.engine import invariants
 from rehydrate.errors import CheckpointCorruptError
 from rehydrate.runtime import checkpoint as checkpoint_module
@@ -52,7 +48,7 @@ def found(start: int, count: int) -> tuple[list[str], Counter[str]]:
         seed = f"{names[number % len(names)]}:{number}"
         try:
             outcomes[judged(seed)] += 1
-        except (Exception, Endless) as error:  # noqa: BLE001  (whatever it is, it is what is looked for)
+        except (Exception, Endless) as error:
             wrong.append(f"judged({seed!r}): {type(error).__name__}: {error!s:.200}")
     return wrong, outcomes
 
@@ -106,7 +102,8 @@ def _leaks(error: Exception) -> None:
 
 @pytest.mark.notices("P10")
 @pytest.mark.parametrize(
-    "reader", ["a value: Claim", "a record: requests", "an event: nested 1", "a header", "a row: TagRow", "a line: HeadLine"]
+    "reader",
+    ["a value: Claim", "a record: requests", "an event: nested 1", "a header", "a row: TagRow", "a line: HeadLine"],
 )
 def test_a_reader_that_lets_its_decoder_raise_is_noticed(reader: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a reader does not turn what the decoder raises into an error of ours, some forged bytes show it."""

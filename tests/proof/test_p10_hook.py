@@ -6,17 +6,21 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from tests.proof.ledger import Tried
 
+ROOT = Path(__file__).parents[2]
+
 
 def run_apart(module: str, *arguments: str, python: str = sys.executable) -> str:
     """Run a module of this folder and return what it prints; whatever else it does is a failure."""
+    path = sys.path if python == sys.executable else [str(ROOT / "src"), str(ROOT)]
     done = subprocess.run(
         [python, "-m", f"tests.proof.{module}", *arguments],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path)},
         capture_output=True,
         text=True,
         timeout=600,

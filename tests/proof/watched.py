@@ -21,7 +21,7 @@ from tests.proof.forged_bytes import forged
 from tests.proof.forging import Ext, RunForger
 from tests.proof.readers import CODEC, Reader, encode, quietly, readers
 from tests.proof.small_runs import checkpoints, workflows
-from tests.stores.raw_files import fill, files
+from tests.stores.raw_files import files, fill
 
 
 def imports_by_name(data: bytes) -> object:
@@ -91,7 +91,11 @@ def main(times: int, broken: str) -> None:
     allowed: set[str] = set()
 
     def watch(event: str, arguments: tuple[object, ...]) -> None:
-        if watching and event not in HARMLESS and not (event in {"open", "os.listdir", "os.scandir"} and str(arguments[0]) in allowed):
+        if (
+            watching
+            and event not in HARMLESS
+            and not (event in {"open", "os.listdir", "os.scandir"} and str(arguments[0]) in allowed)
+        ):
             seen.setdefault(event, f"{watching[0]}: {event} {arguments!r:.80}")
 
     reading = plan(times)
@@ -130,4 +134,3 @@ def main(times: int, broken: str) -> None:
 
 if __name__ == "__main__":
     main(int(sys.argv[1]), *sys.argv[2:3] or [""])
-

@@ -15,6 +15,7 @@ from rehydrate.model.checkpoint import Header, key_of
 from rehydrate.model.records import RECORD_TYPES, Key, PartRecord, Record, Spliced, StateRecord
 from rehydrate.model.sealed import Items, Sealed
 
+from .bounds import check_bounds
 from .envelope import is_encrypted, unwrap, wrap
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
@@ -117,7 +118,9 @@ def encode_header(header: Header) -> bytes:
 def decode_header(data: bytes) -> Header:
     """Return the header of enveloped bytes; raises as `decode_record`."""
     try:
-        return _HEADER_DECODER.decode(unwrap(data))
+        body = unwrap(data)
+        check_bounds(bytes(body), what="a checkpoint's header")  # it may have more fields, which are stepped over
+        return _HEADER_DECODER.decode(body)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise CheckpointCorruptError("a checkpoint's header", str(error)) from error
 
