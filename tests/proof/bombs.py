@@ -48,7 +48,8 @@ def deep_values() -> Iterator[tuple[str, bytes]]:
     levels: list[tuple[str, bytes, bytes]] = [
         ("arrays", b"\x91", b""), ("arrays, 16 bit", b"\xdc\0\1", b""), ("arrays, 32 bit", b"\xdd\0\0\0\1", b""),
         ("values of maps", b"\x81\xa1a", b""), ("maps, 16 bit", b"\xde\0\1\xa1a", b""),
-        ("maps, 32 bit", b"\xdf\0\0\0\1\xa1a", b""), ("keys of maps", b"\x81", b"\1"), ("behind others", b"\x92\xa1a", b""),
+        ("maps, 32 bit", b"\xdf\0\0\0\1\xa1a", b""), ("keys of maps", b"\x81", b"\1"),
+        ("behind others", b"\x92\xa1a", b""),
         ("before others", b"\x92", b"\x90"),
     ]  # fmt: skip
     for name, head, tail in levels:
@@ -99,7 +100,7 @@ def jobs() -> Iterator[tuple[str, Read, bytes]]:
         yield from _of_records(how, deep[how])
         yield from _of_others(how, deep[how])
     slashes = zlib.compress(b"/".join([b"a"] * DEPTH) + b"/x: kind=workflow")
-    yield "a signature", lambda given: _signature(given), slashes
+    yield "a signature", _signature, slashes
     for json in (b"[" * DEPTH, b'{"a":' * DEPTH, b"[" * DEPTH + b"]" * DEPTH, b'{"b":' + b"[" * DEPTH):
         for kind in (bool, object, dict, Sealed, list):
             yield "the JSON of an answer", PendingRequest("id", "", "ask", None, kind).parse, json

@@ -24,8 +24,10 @@ decode: Final = msgspec.msgpack.decode
 INTS: Final = [0, 1, 2, 3, -1, -2, 5, 127, 128, 255, 1 << 15, 1 << 31, 1 << 32, (1 << 63) - 1, 1 << 63, (1 << 64) - 1,
                -(1 << 31), -(1 << 63)]  # fmt: skip
 FLOATS: Final = [0.0, -0.0, 1.0, -1.0, 1e300, -1e300, 5e-324, float("inf"), float("-inf"), float("nan")]
-TEXTS: Final = ["", "0", "1", "-1", "x", "#", "/", "?", "a#1", "a#1?1", "1:1", ":", "1:", "1:1.1", "\x1f", "a\x1f1", "\0",
-                "9" * 30, "9" * 5000, "a#" + "9" * 300, "\u0661", "#1", "1#", "//", "..", "a/b", "/a#1", "answered", "message", "answer", "pass",
+TEXTS: Final = ["", "0", "1", "-1", "x", "#", "/", "?", "a#1", "a#1?1", "1:1", ":", "1:", "1:1.1", "\x1f",
+                "a\x1f1", "\0",
+                "9" * 30, "9" * 5000, "a#" + "9" * 300, "\u0661", "#1", "1#", "//", "..", "a/b", "/a#1",
+                "answered", "message", "answer", "pass",
                 "list", "request", "\n", " 1", "+1", "1_0", "\u00b2"]  # fmt: skip
 BYTES: Final = [b"", b"\0", b"\xff", b"\x90", b"\x80", b"\xc0", b"\x01", b"\xa1a", b"\xdd\xff\xff\xff\xff", b"\xc1"]
 KINDS: Final = sorted(RECORD_TYPES)
@@ -58,8 +60,7 @@ class Forger:
         if isinstance(tree, dict) and tree and depth < 12 and chance.random() < 0.8:
             key = chance.choice([*tree])
             if chance.random() < 0.2:
-                found = {(self.text() if k == key else k): v for k, v in tree.items()}
-                return found
+                return {(self.text() if k == key else k): v for k, v in tree.items()}
             return {**tree, key: self._changed(tree[key], depth + 1)}
         if isinstance(tree, Ext) and chance.random() < 0.8:
             return Ext(tree.code, self.bytes(bytes(tree.data)))

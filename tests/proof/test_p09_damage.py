@@ -1,5 +1,5 @@
-"""P9: damage is reported, never skipped. Every bit and every end of what small runs left behind is damaged in turn; each
-answer is then the right one or an error of ours, and never that of another checkpoint."""
+"""P9: damage is reported, never skipped. Every bit and every end of what small runs left is damaged in turn; an answer
+is then the right one or an error of ours, and never that of another checkpoint."""
 
 from __future__ import annotations
 
@@ -154,7 +154,9 @@ async def _whole(store: Store) -> object:
     return events, msgspec.structs.replace(whole, events=())
 
 
-def damage_store(kind: str, every: int, wrapped: Callable[[Store], Store] = lambda store: store) -> tuple[int, list[str]]:
+def damage_store(
+    kind: str, every: int, wrapped: Callable[[Store], Store] = lambda store: store
+) -> tuple[int, list[str]]:
     """Damage each piece of a store; return how often, and where an answer was wrong or nothing was reported."""
     KEPT[:] = [archive("small")]
     with quick_folder() as folder:
@@ -209,7 +211,7 @@ def _lost(pieces: StoredFields | StoredFiles, right: list[object], ask: Callable
 @pytest.mark.parametrize("kind", ["sqlite", "file"])
 @pytest.mark.parametrize("every", [2000, pytest.param(5, marks=pytest.mark.proof)])
 def test_what_a_store_holds_of_a_run_is_reported_when_it_is_damaged(kind: str, every: int, tried: Tried) -> None:
-    """`load`, `inspect`, `history`, `archive`, what finds requests and turns, and `run(checkpoint="latest")` each give what was there, or an error."""
+    """`load`, `inspect`, `history`, `archive`, look-ups and `run` at the head give what was there, or an error."""
     times, wrong = damage_store(kind, every)
     tried(times)
     assert wrong == []

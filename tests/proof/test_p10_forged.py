@@ -66,7 +66,7 @@ def test_forged_bytes_give_a_value_or_an_error_of_ours(count: int, tried: Tried)
 @pytest.mark.promise("P10", "forged runs that are restored and go on")
 @pytest.mark.parametrize(("start", "count"), [(0, 400), pytest.param(1_000, 100_000, marks=pytest.mark.proof)])
 def test_forged_runs_go_on_or_are_refused(start: int, count: int, tried: Tried) -> None:
-    """A run whose records are well-formed nonsense is refused, fails, or ends; it raises nothing foreign and never hangs.
+    """A run whose records are well-formed nonsense is refused, fails, or ends; nothing foreign is raised.
 
     A function that waits for what its record says it gave up waits, as its code says: that is no hang of ours.
     """
@@ -108,12 +108,12 @@ def _leaks(error: Exception) -> None:
 def test_a_reader_that_lets_its_decoder_raise_is_noticed(reader: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a reader does not turn what the decoder raises into an error of ours, some forged bytes show it."""
 
-    class Leaking(CheckpointCorruptError):
-        def __new__(cls, *arguments: object) -> Leaking:
+    class LeakingError(CheckpointCorruptError):
+        def __new__(cls, *arguments: object) -> LeakingError:
             raise LookupError(arguments)
 
     modules = ("codecs.values", "codecs.records", "codecs.events", "stores.rows", "stores.file_format")
     for module in modules:
-        monkeypatch.setattr(f"rehydrate.{module}.CheckpointCorruptError", Leaking)
+        monkeypatch.setattr(f"rehydrate.{module}.CheckpointCorruptError", LeakingError)
     (broken,) = named([reader])[:1]
     assert any(foreign(broken, str(number)) for number in range(300))

@@ -89,7 +89,7 @@ def check_homes(graph: Definition, checkpoint: WorkflowCheckpoint) -> None:
 
 
 def _askers(run: Run, graph: Definition) -> Iterator[str]:
-    """Give what has asked, or gets an answer, and cannot: it is not there, or is a sub-workflow, which asks in itself."""
+    """Give what has asked, or gets an answer, and cannot: it is not there, or a sub-workflow, which asks inside."""
     for path in reading.scopes(run):
         here = definition_at(graph, path)
         step: StepRecord | None = run.get(*step_key(path))
