@@ -1,0 +1,89 @@
+"""What must hold once a simulated world has come to its end: what is stored, and what was done outside.
+
+Reads the database itself, past network and handles. What is wrong is told to the world.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from rehydrate.model.checkpoint import Latest
+from rehydrate.model.events import TurnStarted
+from rehydrate.codecs.events import decode_event
+
+from .simulated_plans import comparable
+from .simulated_store import now
+
+if TYPE_CHECKING:
+    from .simulated_clients import Conversation
+    from .simulated_world import World
+
+
+def check_end(world: World) -> None:
+    """Check all runs, turns and effects of a world."""
+    tables = world.database.tables
+    known = {conversation.run_id for conversation in world.conversations}
+    for shot in world.shots:
+        made = [run_id for run_id in tables.runs if run_id not in known and _is_of(world, run_id, shot.number)]
+        if len(made) > 1 or (shot.run_id is not None and made != [shot.run_id]):
+            world.found(f"{shot}: one call has made the runs {made}, and was given {shot.run_id}")
+        known.update(made)
+    for stranger in sorted(tables.runs.keys() - known):
+        world.found(f"nobody has asked for run {stranger}")
+    keys = [(c.plan.workflow, key) for c in world.conversations for key in c.keys.values()]
+    if sorted(tables.turns) != sorted(keys):
+        world.found(f"keys {sorted(keys)} were given, and {sorted(tables.turns)} are stored")
+    for conversation in world.conversations:
+        _check_run(world, conversation)
+        _check_effects(world, conversation)
+
+
+def _is_of(world: World, run_id: str, number: int) -> bool:
+    """Tell whether a run began with a message of this number, which no other message has."""
+    first = now(world.database.archive(run_id)).commits[0]
+    return any(number.to_bytes(2, "big") in put.data for put in first.puts)
+
+
+def _check_run(world: World, conversation: Conversation) -> None:
+    stored = now(world.database.load(Latest(conversation.run_id)))
+    plan, run_id = conversation.plan, conversation.run_id
+    turns = len(plan.turns)
+    if stored.header.turn != turns:
+        world.found(f"run {run_id} has {stored.header.turn} turns, and {turns} were given")
+    if stored.head.owner is not None and stored.head.alive:
+        world.found(f"run {run_id} rests, and {stored.head.owner} holds it")
+    records = comparable(stored.records)
+    for name in sorted(records.keys() | plan.records.keys()):
+        if records.get(name) != plan.records.get(name):
+            world.found(f"run {run_id}: {name!r} is {records.get(name)} and not {plan.records.get(name)}")
+    for number, key in conversation.keys.items():
+        row = world.database.tables.turns.get((plan.workflow, key))
+        if row is not None and (row.run_id, row.number) != (run_id, number + 1):
+            world.found(f"key {key!r} is turn {row.number} of run {row.run_id}")
+    _check_events(world, run_id, turns)
+
+
+def _check_events(world: World, run_id: str, turns: int) -> None:
+    run = world.database.tables.runs[run_id]
+    numbers = [event.number for event in run.events]
+    if numbers != list(range(1, run.headers[run.standing.seq].events + 1)):
+        world.found(f"run {run_id}: events are numbered {numbers}")
+    begun = Counter(
+        event.turn
+        for stored in run.events
+        if isinstance(event := decode_event(run_id, stored), TurnStarted) and not event.continuation
+    )
+    if begun != Counter(range(1, turns + 1)):
+        world.found(f"run {run_id}: turns began {dict(begun)} times, and {turns} were given")
+
+
+def _check_effects(world: World, conversation: Conversation) -> None:
+    done = world.effects.get(str(conversation), {})
+    for key, effects in done.items():
+        if len(effects) != 1:
+            world.found(f"{conversation}: effect key {key} stands for {sorted(effects)}")
+    found = Counter(effect for effects in done.values() for effect in effects)
+    expected = conversation.plan.effects
+    if found != expected:
+        world.found(f"{conversation}: {dict(found - expected)} was done too often, {dict(expected - found)} too rarely")
