@@ -7,7 +7,7 @@ told must be what the plan says, whoever did the work.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
@@ -26,13 +26,14 @@ from rehydrate.errors import (
     StaleCheckpointError,
     StoreUnavailableError,
 )
+from rehydrate.model.checkpoint import RESTING
 from rehydrate.runtime.runner import Runner
 from rehydrate.testing.driving import Crash
 
 from .simulated_loop import SimProcess, pause, settle
 from .simulated_plans import SHAPES, end_of, plan
 from .simulated_store import CALL, CallFacts
-from .simulated_workflows import WORKFLOWS, Order
+from .simulated_workflows import CROWD, TALLY, WORKFLOWS, Order
 
 if TYPE_CHECKING:
     from .simulated_world import Stage, World
@@ -71,6 +72,14 @@ class Client:
         self.random = Random(f"{world.seed} client {name}")
         self.is_over = False
         self.last: SimProcess | None = None
+        #: Under what name effects of its calls are noted.
+        self.journal = name
+        #: What is done beside the calls that the client waits for.
+        self.beside: list[asyncio.Task[None]] = []
+
+    def also(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something beside the rest."""
+        self.beside.append(asyncio.ensure_future(work))
 
     def __str__(self) -> str:
         return self.name
@@ -87,7 +96,7 @@ class Client:
         streams = random.random() < 0.5
         facts = CallFacts(takeover)
         over: asyncio.Future[object] = asyncio.get_running_loop().create_future()
-        task = process.spawn(make(world, stage, call, facts, streams, str(self)))
+        task = process.spawn(make(world, stage, call, facts, streams, self.journal))
         task.add_done_callback(lambda done: settle(over, done))
         process.on_death.append(lambda: settle(over, None))
         world.note(f"{self} asks {process} {call.name}{' takeover' if takeover else ''}")
@@ -110,9 +119,14 @@ class Client:
             world.note(f"{self} {call.name}: {type(error).__name__}")
             raise
         world.note(f"{self} {call.name}: {result.status.value} {result.turn} {result.checkpoint_id[:6]}")
-        if result.checkpoint_id not in world.database.tables.checkpoints:
-            world.found(f"{self} {call.name} was given checkpoint {result.checkpoint_id}, which is not stored")
+        stored = world.database.header(result.checkpoint_id)
+        if stored != result.checkpoint.header:
+            world.found(f"{self} {call.name} was given {result.checkpoint.header}, and {stored} is stored")
         return result
+
+    async def live(self) -> None:
+        """Make the calls."""
+        raise NotImplementedError
 
     def surprise(self, call: SimCall, error: BaseException) -> None:
         """Note an error that a call must not end with."""
@@ -168,6 +182,7 @@ class Conversation(Client):
             self.run_id = result.run_id
             self.results.append(result)
             await pause(self.random.choice((0.0, 0.1, 8.0)))
+        await asyncio.gather(*self.beside)
         self.is_over = True
 
     def _call(self, number: int) -> SimCall:
@@ -195,7 +210,6 @@ class Conversation(Client):
         """Repeat a call until it is answered, with what the world does beside it."""
         world, random = self.world, self.random
         self._beside(number, call)
-        keyed = "idempotency_key" in call.options
         reading = SimCall(f"read {number + 1}", call.workflow, None, {"checkpoint": "latest", "run_id": self.run_id})
         while True:
             takeover = world.has("takeover") and random.random() < 0.15
@@ -205,8 +219,7 @@ class Conversation(Client):
                 await pause(random.choice((0.01, 0.5, 5.0, 12.0)))
                 continue
             except DONE as error:
-                if keyed or call.tries < 2:
-                    self.surprise(call, error)
+                self._told_done(number, call, error)
             except RehydrateError as error:
                 self.surprise(call, error)
             try:
@@ -221,11 +234,11 @@ class Conversation(Client):
             for _ in range(random.choice((0, 1, 2))):
                 world.tried["repeat"] += 1
                 call.tries += 1
-                asyncio.ensure_future(self._repeat(number, call, random.choice((0.0, 0.05, 5.0, 50.0))))
+                self.also(self._repeat(number, call, random.choice((0.0, 0.05, 5.0, 50.0))))
         if world.has("takeover") and self.results and random.random() < 0.5:
-            asyncio.ensure_future(self._continue(random.random() * 30))
+            self.also(self._continue(random.random() * 30))
         if world.has("stale") and len(self.results) > 1 and random.random() < 0.6:
-            asyncio.ensure_future(self._stale(random.choice(self.results[:-1]), random.random() * 20))
+            self.also(self._stale(random.choice(self.results[:-1]), random.random() * 20))
 
     async def _repeat(self, number: int, call: SimCall, seconds: float) -> None:
         """Deliver a turn once more, now or when it is long over."""
@@ -235,12 +248,20 @@ class Conversation(Client):
         except AGAIN:
             return
         except DONE as error:
-            if "idempotency_key" in call.options:
-                self.surprise(call, error)
+            self._told_done(number, call, error)
         except RehydrateError as error:
             self.surprise(call, error)
         else:
             self.check(number, result)
+
+    def _told_done(self, number: int, call: SimCall, error: RehydrateError) -> None:
+        """Check what tells that a turn was done: only who has no key is told so, and once the turn has ended well."""
+        expected = AlreadyAnsweredError if call.options["responses"] else (RunExistsError, StaleCheckpointError)
+        if "idempotency_key" in call.options or call.tries < 2 or not isinstance(error, expected):
+            self.surprise(call, error)
+        run = self.world.database.tables.runs[self.run_id]
+        if not any(header.turn == number + 1 and header.status in RESTING for header in run.headers.values()):
+            self.world.found(f"{self} {call.name}: {type(error).__name__}, and the turn has not ended")
 
     async def _continue(self, seconds: float) -> None:
         """Go on with what is unfinished, whoever is at it."""
@@ -294,3 +315,45 @@ class OneShot(Client):
         except RehydrateError as error:
             self.surprise(call, error)
         self.is_over = True
+
+
+class Member(Client):
+    """One of a crowd that brings orders to one run at once, each with a key, and waits for nobody else."""
+
+    def __init__(self, world: World, number: int) -> None:
+        super().__init__(world, f"m{number}")
+        self.journal = CROWD
+        self.number = 100 + number
+        self.key = self.name
+
+    async def live(self) -> None:
+        """Have the order taken."""
+        random = self.random
+        await pause(random.random() * 15)
+        first = {"run_id": CROWD, "idempotency_key": "the first"}
+        call = SimCall("open", TALLY, Order(0), first)
+        await self._until_done(call)
+        options = {"checkpoint": "latest", "run_id": CROWD, "idempotency_key": self.key}
+        result = await self._until_done(SimCall(f"order {self.number}", TALLY, Order(self.number), options))
+        if result is not None and not any(text.startswith(f"{self.number} ") for text in logged(result)):
+            self.world.found(f"{self} was told that order {self.number} is done, and it is not in {logged(result)}")
+        self.is_over = True
+
+    async def _until_done(self, call: SimCall) -> WorkflowRunResult | None:
+        world, random = self.world, self.random
+        while True:
+            takeover = world.has("takeover") and random.random() < 0.1
+            try:
+                return await self.attempt(call, takeover=takeover)
+            except AGAIN:
+                await pause(random.choice((0.01, 0.5, 5.0, 12.0)))
+            except StaleCheckpointError:
+                return None  # it was interrupted, and the turn of another member has done its work
+            except RehydrateError as error:
+                self.surprise(call, error)
+                return None
+
+
+def logged(result: WorkflowRunResult) -> list[str]:
+    """Return what the crowd's run has booked."""
+    return list(result.checkpoint.state.get("log", []))  # type: ignore[call-overload]

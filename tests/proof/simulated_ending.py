@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from rehydrate.codecs.events import decode_event
 from rehydrate.model.checkpoint import Latest
 from rehydrate.model.events import TurnStarted
-from rehydrate.codecs.events import decode_event
+from rehydrate.runtime.checkpoint import restored
 
 from .simulated_plans import comparable
 from .simulated_store import now
+from .simulated_workflows import CROWD, TALLY
 
 if TYPE_CHECKING:
     from .simulated_clients import Conversation
@@ -29,14 +31,20 @@ def check_end(world: World) -> None:
         if len(made) > 1 or (shot.run_id is not None and made != [shot.run_id]):
             world.found(f"{shot}: one call has made the runs {made}, and was given {shot.run_id}")
         known.update(made)
+    if world.crowd:
+        known.add(CROWD)
     for stranger in sorted(tables.runs.keys() - known):
         world.found(f"nobody has asked for run {stranger}")
     keys = [(c.plan.workflow, key) for c in world.conversations for key in c.keys.values()]
+    if world.crowd:
+        keys += [(TALLY, key) for key in ("the first", *(member.key for member in world.crowd))]
     if sorted(tables.turns) != sorted(keys):
         world.found(f"keys {sorted(keys)} were given, and {sorted(tables.turns)} are stored")
     for conversation in world.conversations:
         _check_run(world, conversation)
         _check_effects(world, conversation)
+    if world.crowd:
+        _check_crowd(world)
 
 
 def _is_of(world: World, run_id: str, number: int) -> bool:
@@ -87,3 +95,30 @@ def _check_effects(world: World, conversation: Conversation) -> None:
     expected = conversation.plan.effects
     if found != expected:
         world.found(f"{conversation}: {dict(found - expected)} was done too often, {dict(expected - found)} too rarely")
+
+
+def _check_crowd(world: World) -> None:
+    """Check that each order of a crowd was taken once, in whatever order."""
+    numbers = sorted([0, *(member.number for member in world.crowd)])
+    stored = now(world.database.load(Latest(CROWD)))
+    found = restored(stored)
+    log: list[str] = list(found.state["log"])  # type: ignore[call-overload]
+    booked = sorted(int(text.split()[0]) for text in log)
+    weighed = sorted(int(text.split()[1]) for text in log)
+    if booked != numbers or weighed != list(range(1, len(numbers) + 1)) or found.state["sum"] != sum(numbers):
+        world.found(f"the crowd brought {numbers}, and {log} is booked, {found.state['sum']} in all")
+    _check_events(world, CROWD, len(numbers))
+    done = world.effects.get(CROWD, {})
+    expected = Counter(
+        effect
+        for number in numbers
+        for effect in (
+            ("/take", f"{number}"), ("scale#1/weigh", repr((number, "once"))), ("scale#1/weigh", repr((number, "twice"))),
+            ("/book", repr(str(number))),
+        )
+    )  # fmt: skip
+    found_effects = Counter(effect for effects in done.values() for effect in effects)
+    if found_effects != expected:
+        world.found(
+            f"the crowd: {dict(found_effects - expected)} too often, {dict(expected - found_effects)} too rarely"
+        )

@@ -15,7 +15,7 @@ from random import Random
 from typing import Any, Final
 
 from rehydrate.errors import CommitConflictError, RehydrateError, StoreUnavailableError
-from rehydrate.model.checkpoint import Commit, Head, Stored
+from rehydrate.model.checkpoint import Commit, Head, Header, Stored
 from rehydrate.stores.memory import InMemoryCheckpointStorage
 
 from .simulated_checks import Checks
@@ -104,11 +104,14 @@ class Database(InMemoryCheckpointStorage):
         if commit.lease.claim and facts is not None:
             self.checks.claimed(commit, str(process), facts.takeover, facts.alive)
 
+    def header(self, checkpoint_id: str) -> Header | None:
+        """Return the header of a checkpoint."""
+        place = self.tables.checkpoints.get(checkpoint_id)
+        return None if place is None else self.tables.runs[place[0]].headers[place[1]]
+
     def has(self, commit: Commit) -> bool:
         """Tell whether just this commit was taken."""
-        header = commit.header
-        place = self.tables.checkpoints.get(header.checkpoint_id)
-        return place is not None and self.tables.runs[place[0]].headers[place[1]] == header
+        return self.header(commit.header.checkpoint_id) == commit.header
 
 
 def now(coroutine: Any) -> Any:
@@ -128,7 +131,7 @@ class Handle(InMemoryCheckpointStorage):
 
     def __init__(self, process: SimProcess, database: Database, network: Network) -> None:
         super().__init__(keep_events=True)
-        self._process = process
+        self.process = process
         self.database = database
         self._network = network
 
@@ -137,9 +140,10 @@ class Handle(InMemoryCheckpointStorage):
         facts = CALL.get()
         header = commit.header
         what = f"commit {header.run_id}.{header.seq} {header.status.value}{' claim' if commit.lease.claim else ''}"
+        what += f" {header.digest.hex()[:6]}"
 
         def work(again: bool) -> None:
-            self.database.take(commit, self._process, facts, again and self.looks_again)
+            self.database.take(commit, self.process, facts, again and self.looks_again)
 
         try:
             await self.ask(what, work)
@@ -179,7 +183,7 @@ class Handle(InMemoryCheckpointStorage):
         return _LOST
 
     def _send(self, what: str, work: Callable[[bool], Any], again: bool, reply: asyncio.Future[Any]) -> None:
-        process, database, network = self._process, self.database, self._network
+        process, database, network = self.process, self.database, self._network
         number = self.database.checks.next_number()
         told = f"{process} {what}"
 

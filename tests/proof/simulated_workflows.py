@@ -219,4 +219,42 @@ def office() -> Workflow:
     return builder.add_fan_in_edges(nodes, leave).build()
 
 
+class Weigh(Counting):
+    """Weighs what comes, in one scope for all of it."""
+
+    @handler
+    async def on_part(self, part: Part, ctx: WorkflowContext[Part, str]) -> None:
+        await at(ctx, (part.number, part.side))
+        if part.side == "once":
+            ctx.send_message(Part(part.number, "twice"))
+        else:
+            ctx.yield_output(f"{part.number} {self.counted()}")
+
+
+def tally() -> Workflow:
+    """Adds up what many clients bring, each once."""
+
+    @executor(id="take")
+    async def take(order: Order, ctx: WorkflowContext[Part]) -> Part:
+        await at(ctx, order.number)
+        ctx.update_state("sum", order.number)
+        return Part(order.number, "once")
+
+    @executor(id="book")
+    async def book(text: str, ctx: WorkflowContext[Never, str]) -> str:
+        await at(ctx, text.partition(" ")[0])
+        ctx.update_state("log", text)
+        return text
+
+    weigh = Weigh("weigh")
+    scale = WorkflowBuilder(name="scale", start_executor=weigh).add_edge(weigh, weigh).build()
+    node = WorkflowExecutor(scale, id="scale", isolation="shared")
+    builder = WorkflowBuilder(name="tally", start_executor=take, reducers={"sum": add, "log": append})
+    return builder.add_chain([take, node, book]).build()
+
+
+#: What conversations are about.
 WORKFLOWS: dict[str, Callable[[], Workflow]] = {"desk": desk, "press": press, "clerk": clerk, "office": office}
+#: What a crowd brings its orders to.
+TALLY = "tally"
+CROWD = "crowd"

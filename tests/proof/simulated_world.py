@@ -23,7 +23,7 @@ from rehydrate.testing import VirtualClock
 from rehydrate.testing.driving import Crash
 
 from .simulated_checks import Checks
-from .simulated_clients import Conversation, OneShot
+from .simulated_clients import Client, Conversation, Member, OneShot
 from .simulated_ending import check_end
 from .simulated_loop import PROCESS, SimClock, SimProcess, pause, run_world, settle
 from .simulated_plans import built, effect
@@ -134,6 +134,12 @@ class World:
         self._stages: dict[tuple[str, str], Stage] = {}
         self.conversations = [Conversation(self, number) for number in range(shape.randint(1, 3))]
         self.shots = [OneShot(self, number) for number in range(shape.randint(0, 2))]
+        self.crowd = [Member(self, number) for number in range(shape.choice((0, 0, 2, 4)))]
+
+    @property
+    def clients(self) -> list[Client]:
+        """All clients."""
+        return [*self.conversations, *self.shots, *self.crowd]
 
     def random(self, what: str) -> Random:
         """Return a source of chance of its own for something."""
@@ -174,7 +180,7 @@ class World:
             machine = Machine(f"p{number}", clock, SimProcess("", 0, clock, shape))
             self.machines.append(machine)
             self.start(machine)
-        clients = [asyncio.ensure_future(client.live()) for client in (*self.conversations, *self.shots)]
+        clients = [asyncio.ensure_future(client.live()) for client in self.clients]
         weather = [asyncio.ensure_future(work) for work in self._weather()]
         over = asyncio.gather(*clients)
         await asyncio.wait([over, self._broken], timeout=FAULTY_SECONDS, return_when=asyncio.FIRST_COMPLETED)
@@ -186,7 +192,7 @@ class World:
         if self.report.found:
             return
         if not over.done():
-            waiting = [str(client) for client in self.conversations if not client.is_over]
+            waiting = [str(client) for client in self.clients if not client.is_over]
             self.found(f"{', '.join(waiting)} waited {QUIET_SECONDS:.0f} seconds in a quiet world")
             return
         over.result()
@@ -266,6 +272,8 @@ class World:
         for machine in self.machines:
             if machine.process.stalled:
                 machine.process.go_on()
+            if machine.process.leaving:
+                machine.process.crash()
             if machine.process.dead:
                 self.start(machine)
 
