@@ -335,7 +335,7 @@ class Member(Client):
         await self._until_done(call)
         options = {"checkpoint": "latest", "run_id": CROWD, "idempotency_key": self.key}
         result = await self._until_done(SimCall(f"order {self.number}", TALLY, Order(self.number), options))
-        if result is not None and not any(text.startswith(f"{self.number} ") for text in logged(result)):
+        if result is not None and result.status in RESTING and not any(text.startswith(f"{self.number} ") for text in logged(result)):
             self.world.found(f"{self} was told that order {self.number} is done, and it is not in {logged(result)}")
         self.is_over = True
 
@@ -345,10 +345,12 @@ class Member(Client):
             takeover = world.has("takeover") and random.random() < 0.1
             try:
                 return await self.attempt(call, takeover=takeover)
-            except AGAIN:
+            except AGAIN as error:
+                if isinstance(error, RunFailedError) and error.result.replayed:
+                    return None  # that was its end, and the turn of another member has done its work since
                 await pause(random.choice((0.01, 0.5, 5.0, 12.0)))
             except StaleCheckpointError:
-                return None  # it was interrupted, and the turn of another member has done its work
+                return None  # the same, where it was interrupted
             except RehydrateError as error:
                 self.surprise(call, error)
                 return None
