@@ -61,6 +61,8 @@ class SimCall:
     message: Order | None
     options: Mapping[str, Any]
     tries: int = 0
+    #: Under what name its effects are noted, where not under that of the client.
+    journal: str = ""
 
 
 class Client:
@@ -96,7 +98,7 @@ class Client:
         streams = random.random() < 0.5
         facts = CallFacts(takeover)
         over: asyncio.Future[object] = asyncio.get_running_loop().create_future()
-        task = process.spawn(make(world, stage, call, facts, streams, self.journal))
+        task = process.spawn(make(world, stage, call, facts, streams, call.journal or self.journal))
         task.add_done_callback(lambda done: settle(over, done))
         process.on_death.append(lambda: settle(over, None))
         world.note(f"{self} asks {process} {call.name}{' takeover' if takeover else ''}")
@@ -172,6 +174,8 @@ class Conversation(Client):
         self.own_id = random.random() < 0.7
         self.keys: dict[int, str] = {}
         self.results: list[WorkflowRunResult] = []
+        #: Run ids of its forks, which are known once they are there.
+        self.forks: list[str] = []
 
     async def live(self) -> None:
         """Have every turn done."""
@@ -237,6 +241,8 @@ class Conversation(Client):
                 self.also(self._repeat(number, call, random.choice((0.0, 0.05, 5.0, 50.0))))
         if world.has("takeover") and self.results and random.random() < 0.5:
             self.also(self._continue(random.random() * 30))
+        if world.has("fork") and self.results and random.random() < 0.4:
+            self.also(self._fork(random.randrange(len(self.results)), random.random() * 30))
         if world.has("stale") and len(self.results) > 1 and random.random() < 0.6:
             self.also(self._stale(random.choice(self.results[:-1]), random.random() * 20))
 
@@ -274,6 +280,30 @@ class Conversation(Client):
             return
         except RehydrateError as error:
             self.surprise(call, error)
+
+    async def _fork(self, base: int, seconds: float) -> None:
+        """Go on from the end of a turn as another run does: it must come to the same end as the run itself."""
+        self.world.tried["fork"] += 1
+        name = f"{self.name} fork {len(self.forks)}"
+        self.forks.append("")
+        number = len(self.forks) - 1
+        before, turn = self.results[base], self.plan.turns[base + 1]
+        options = {"responses": turn.answered(before), "on_pending": turn.pending, "checkpoint": before.checkpoint_id}
+        call = SimCall(name, self.plan.workflow, turn.message, {**options, "fork": True, "idempotency_key": name})
+        call.journal = name
+        await pause(seconds)
+        while True:
+            try:
+                result = await self.attempt(call)
+            except AGAIN:
+                await pause(self.random.choice((0.5, 5.0, 12.0)))
+                continue
+            except RehydrateError as error:
+                self.surprise(call, error)
+                return
+            self.forks[number] = result.run_id
+            self.check(base + 1, result)
+            return
 
     async def _stale(self, result: WorkflowRunResult, seconds: float) -> None:
         """Bring a message to where the run is no more."""
@@ -335,7 +365,11 @@ class Member(Client):
         await self._until_done(call)
         options = {"checkpoint": "latest", "run_id": CROWD, "idempotency_key": self.key}
         result = await self._until_done(SimCall(f"order {self.number}", TALLY, Order(self.number), options))
-        if result is not None and result.status in RESTING and not any(text.startswith(f"{self.number} ") for text in logged(result)):
+        if (
+            result is not None
+            and result.status in RESTING
+            and not any(text.startswith(f"{self.number} ") for text in logged(result))
+        ):
             self.world.found(f"{self} was told that order {self.number} is done, and it is not in {logged(result)}")
         self.is_over = True
 

@@ -26,6 +26,7 @@ def check_end(world: World) -> None:
     """Check all runs, turns and effects of a world."""
     tables = world.database.tables
     known = {conversation.run_id for conversation in world.conversations}
+    known.update(run_id for conversation in world.conversations for run_id in conversation.forks)
     for shot in world.shots:
         made = [run_id for run_id in tables.runs if run_id not in known and _is_of(world, run_id, shot.number)]
         if len(made) > 1 or (shot.run_id is not None and made != [shot.run_id]):
@@ -36,10 +37,15 @@ def check_end(world: World) -> None:
     for stranger in sorted(tables.runs.keys() - known):
         world.found(f"nobody has asked for run {stranger}")
     keys = [(c.plan.workflow, key) for c in world.conversations for key in c.keys.values()]
+    keys += [(c.plan.workflow, f"{c} fork {n}") for c in world.conversations for n in range(len(c.forks))]
     if world.crowd:
         keys += [(TALLY, key) for key in ("the first", *(member.key for member in world.crowd))]
     if sorted(tables.turns) != sorted(keys):
         world.found(f"keys {sorted(keys)} were given, and {sorted(tables.turns)} are stored")
+    for client, done in world.effects.items():
+        for key, effects in done.items():
+            if len(effects) != 1:
+                world.found(f"{client}: effect key {key} stands for {sorted(effects)}")
     for conversation in world.conversations:
         _check_run(world, conversation)
         _check_effects(world, conversation)
@@ -88,13 +94,16 @@ def _check_events(world: World, run_id: str, turns: int) -> None:
 
 def _check_effects(world: World, conversation: Conversation) -> None:
     done = world.effects.get(str(conversation), {})
-    for key, effects in done.items():
-        if len(effects) != 1:
-            world.found(f"{conversation}: effect key {key} stands for {sorted(effects)}")
     found = Counter(effect for effects in done.values() for effect in effects)
     expected = conversation.plan.effects
     if found != expected:
         world.found(f"{conversation}: {dict(found - expected)} was done too often, {dict(expected - found)} too rarely")
+
+
+def _effects_of(number: int) -> list[tuple[str, str]]:
+    """Return what an order of a crowd does outside."""
+    weighed = [("scale#1/weigh", repr((number, side))) for side in ("once", "twice")]
+    return [("/take", repr(number)), *weighed, ("/book", repr(str(number)))]
 
 
 def _check_crowd(world: World) -> None:
@@ -109,14 +118,7 @@ def _check_crowd(world: World) -> None:
         world.found(f"the crowd brought {numbers}, and {log} is booked, {found.state['sum']} in all")
     _check_events(world, CROWD, len(numbers))
     done = world.effects.get(CROWD, {})
-    expected = Counter(
-        effect
-        for number in numbers
-        for effect in (
-            ("/take", f"{number}"), ("scale#1/weigh", repr((number, "once"))), ("scale#1/weigh", repr((number, "twice"))),
-            ("/book", repr(str(number))),
-        )
-    )  # fmt: skip
+    expected = Counter(effect for number in numbers for effect in _effects_of(number))
     found_effects = Counter(effect for effects in done.values() for effect in effects)
     if found_effects != expected:
         world.found(

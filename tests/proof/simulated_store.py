@@ -8,6 +8,7 @@ anything but what it is given.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from contextvars import Context, ContextVar
 from dataclasses import dataclass, field
@@ -42,9 +43,10 @@ CALL: ContextVar[CallFacts | None] = ContextVar("call", default=None)
 class Network:
     """What becomes of messages between processes and the database."""
 
-    def __init__(self, random: Random, note: Callable[[str], None]) -> None:
+    def __init__(self, random: Random, note: Callable[[str], None], tried: Counter[str]) -> None:
         self._random = random
         self._note = note
+        self._tried = tried
         #: How likely a message is lost, comes twice, comes late; all 0 in a quiet network.
         self.loses = self.doubles = self.delays = 0.0
         self.cut: set[str] = set()
@@ -54,16 +56,19 @@ class Network:
         random = self._random
         if process.name in self.cut or random.random() < self.loses:
             self._note(f"lost {what}")
+            self._tried["lose"] += 1
             return []
         times = [self._delay()]
         if random.random() < self.doubles:
             self._note(f"doubled {what}")
+            self._tried["double"] += 1
             times.append(self._delay())
         return times
 
     def _delay(self) -> float:
         random = self._random
         if random.random() < self.delays:
+            self._tried["delay"] += 1
             return random.choice((0.3, 1.0, 5.0, 12.0, 40.0)) * random.random()
         return 0.001 + random.random() * 0.01
 

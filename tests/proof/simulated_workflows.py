@@ -1,4 +1,4 @@
-"""The workflows of the simulation: small, nested, and so that whatever is lost, doubled or half there shows in an output.
+"""The workflows of the simulation: small and nested. What is lost, doubled or half there shows in an output.
 
 `desk` fans out to two nested branches that ask, and joins them; `press` maps a list over a worker that is tried again;
 `clerk` is a function with steps, branches and questions, and `office` a graph with that function in it. What handlers
@@ -30,7 +30,7 @@ from rehydrate import (
 )
 
 
-class Trouble(Exception):
+class TroubleError(Exception):
     """The outside world fails."""
 
 
@@ -38,7 +38,7 @@ class Tools(Protocol):
     """What handlers are given."""
 
     async def at(self, ctx: Any, what: object) -> None:
-        """Take effect outside, once for an effect key; may wait, or raise `Trouble`."""
+        """Take effect outside, once for an effect key; may wait, or raise `TroubleError`."""
 
 
 async def at(ctx: Any, what: object) -> None:
@@ -150,7 +150,7 @@ class Print(Executor):
     """Prints a part; what fails is tried again."""
 
     def __init__(self, id: str) -> None:
-        super().__init__(id, retry=Retry(attempts=2, delay=5.0, on=(Trouble,)))
+        super().__init__(id, retry=Retry(attempts=2, delay=5.0, on=(TroubleError,)))
 
     @handler
     async def on_part(self, part: Part, ctx: WorkflowContext[Never, str]) -> None:
@@ -180,7 +180,7 @@ def press() -> Workflow:
     return builder.add_map_edge(split, worker, into=bind).build()
 
 
-@step(retry=Retry(attempts=2, delay=4.0, on=(Trouble,)))
+@step(retry=Retry(attempts=2, delay=4.0, on=(TroubleError,)))
 async def stamp(text: str) -> str:
     run = current_step()
     await run.resources["tools"].at(run, text)

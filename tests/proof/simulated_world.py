@@ -28,12 +28,12 @@ from .simulated_ending import check_end
 from .simulated_loop import PROCESS, SimClock, SimProcess, pause, run_world, settle
 from .simulated_plans import built, effect
 from .simulated_store import Database, Handle, Network
-from .simulated_workflows import Trouble
+from .simulated_workflows import TroubleError
 
 #: Kinds of what goes wrong; a world has some of them.
 KINDS: Final = (
     "delay", "lose", "double", "cut", "crash", "kill", "stall", "jump", "drift", "drain",
-    "slow", "fail", "cancel", "takeover", "repeat", "stale",
+    "slow", "fail", "cancel", "takeover", "repeat", "stale", "fork", "skew",
 )  # fmt: skip
 #: How long things go wrong, and how long after that everything may take, in virtual seconds.
 FAULTY_SECONDS: Final = 90.0
@@ -96,7 +96,7 @@ class Tools:
         random = world.random("tools")
         if world.has("fail") and random.random() < 0.1:
             world.tried["fail"] += 1
-            raise Trouble("before")
+            raise TroubleError("before")
         world.effects.setdefault(self._client, {}).setdefault(ctx.effect_key, set()).add(effect(ctx, what))
         world.tried["effect"] += 1
         chance = random.random()
@@ -106,7 +106,7 @@ class Tools:
             await pause(random.random() * 0.1)
         if world.has("fail") and random.random() < 0.05:
             world.tried["fail"] += 1
-            raise Trouble("after")
+            raise TroubleError("after")
 
 
 class World:
@@ -171,7 +171,7 @@ class World:
         shape = self.random("shape")
         rate = 1.0 + shape.uniform(-0.01, 0.01) if self.has("drift") else 1.0
         self.checks = Checks(self.found)
-        self.network = Network(self.random("network"), self.note)
+        self.network = Network(self.random("network"), self.note, self.tried)
         self.database = self.database_class(SimClock(self.clock, shape.uniform(-50, 50), rate), self.checks, self.note)
         self._set_network(shape)
         for number in range(shape.randint(2, 3)):
@@ -278,6 +278,8 @@ class World:
                 self.start(machine)
 
     def _weather(self) -> Iterator[Any]:
+        if "skew" in self.kinds:
+            yield self._skew(self.random("skew"))
         for machine in self.machines:
             for kind, seconds, happen in (
                 ("crash", 40.0, self._crash),
@@ -297,6 +299,15 @@ class World:
                 self.tried[kind] += 1
                 self.note(f"{kind} {machine.process}")
                 await happen(machine, machine.process, random)
+
+    async def _skew(self, random: Random) -> None:
+        """Set the clock of the database: leases are over too early, or too late."""
+        while True:
+            await pause(random.expovariate(1 / 40.0))
+            self.tried["skew"] += 1
+            seconds = random.choice((-31.0, 31.0, 3600.0))
+            self.note(f"the database's clock is set by {seconds:.0f}")
+            self.database.clock.offset += seconds
 
     async def _crash(self, machine: Machine, process: SimProcess, random: Random) -> None:
         self.lose(process)
