@@ -96,7 +96,7 @@ class Client:
         self.last = process
         stage = world.stage(process, call.workflow)
         streams = random.random() < 0.5
-        facts = CallFacts(takeover)
+        facts = CallFacts(takeover, "turn" if random.random() < 0.2 else "superstep")
         over: asyncio.Future[object] = asyncio.get_running_loop().create_future()
         task = process.spawn(make(world, stage, call, facts, streams, call.journal or self.journal))
         task.add_done_callback(lambda done: settle(over, done))
@@ -148,6 +148,7 @@ async def make(
     CALL.set(facts)
     runner = Runner(stage)
     options = {**call.options, "resources": {"tools": world.tools(client)}, "takeover": facts.takeover}
+    options["durability"] = facts.durability
     if not streams:
         return await runner.run(call.message, stream=False, **options)
     stream = runner.run(call.message, stream=True, **options)

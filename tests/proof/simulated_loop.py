@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import warnings
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from contextvars import Context, ContextVar, copy_context
@@ -118,6 +119,13 @@ class SimLoop(VirtualLoop):
     def note_idle_timer(self, timer: asyncio.TimerHandle) -> None:
         """Let a heartbeat come at its time also where nobody waits for it."""
 
+    def next_time(self) -> float | None:
+        """Return the time of the next timer: whoever has one waits for it."""
+        timers: list[asyncio.TimerHandle] = vars(self)["_scheduled"]
+        if timers and not timers[0].cancelled():
+            return timers[0].when()
+        return super().next_time()
+
     def create_task(self, coro: Any, **given: Any) -> Any:
         """Make a task, and keep it."""
         task = super().create_task(coro, **given)
@@ -199,7 +207,9 @@ async def _to_its_end(main: Coroutine[Any, Any, Any], loop: SimLoop) -> None:
             if task is own or task.done():
                 continue
             task._log_destroy_pending = False
-            with contextlib.suppress(RuntimeError):  # it awaits something while it cleans up
+            with contextlib.suppress(RuntimeError), warnings.catch_warnings():
+                # It may await something while it cleans up, or hold what it was about to await.
+                warnings.simplefilter("ignore", RuntimeWarning)
                 task.get_coro().close()
         loop.is_over = False
 

@@ -18,11 +18,11 @@ from rehydrate import InMemoryCheckpointStorage, Status, Workflow, WorkflowRunRe
 from rehydrate.codecs.records import decode_record
 from rehydrate.model.checkpoint import key_of
 from rehydrate.model.passes import CallRecord, CallsRecord
-from rehydrate.model.records import Record
+from rehydrate.model.records import Record, TimerRecord
 from rehydrate.runtime.runner import Runner
 from rehydrate.testing import run_virtually
 
-from .simulated_workflows import TALLY, WORKFLOWS, Order, tally
+from .simulated_workflows import LEAF_SECONDS, TALLY, WORKFLOWS, Order, tally
 
 #: So many plans there are of each workflow.
 SHAPES = 12
@@ -97,11 +97,13 @@ def comparable(records: dict[str, bytes]) -> dict[str, object]:
 
 
 def _plain(record: Record) -> object:
-    """Return a record as plain values; of calls without their order and their failures, which are up to time."""
+    """Return a record as plain values, without what is up to time: of calls their order and failures, and times."""
     if isinstance(record, CallRecord):
         return record.kind, record.name, record.digest, _plain_value(record.value)
     if isinstance(record, CallsRecord):
         return {name: _plain(call) for name, call in record.calls.items()}
+    if isinstance(record, TimerRecord):
+        return record.deadline, 0 <= record.left <= LEAF_SECONDS
     return _plain_value(record)
 
 

@@ -33,6 +33,7 @@ class CallFacts:
     """What is known of the call whose commits and reads come by."""
 
     takeover: bool = False
+    durability: str = "superstep"
     #: By run: the owner that was alive whenever the call looked at the head; none once it was seen without one.
     alive: dict[str, str | None] = field(default_factory=dict)
 

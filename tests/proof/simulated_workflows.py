@@ -30,6 +30,10 @@ from rehydrate import (
 )
 
 
+#: How long the innermost scope of a desk may take, in seconds.
+LEAF_SECONDS = 50.0
+
+
 class TroubleError(Exception):
     """The outside world fails."""
 
@@ -130,7 +134,8 @@ class File(Counting):
 def desk() -> Workflow:
     ask = Ask("ask")
     leaf = WorkflowBuilder(name="leaf", start_executor=ask).add_edge(ask, ask).build()
-    branch = WorkflowBuilder(name="branch", start_executor=WorkflowExecutor(leaf, id="leaf")).build()
+    node = WorkflowExecutor(leaf, id="leaf", timeout=LEAF_SECONDS)
+    branch = WorkflowBuilder(name="branch", start_executor=node).build()
     plan, file = Plan("plan"), File("file")
     sides = [WorkflowExecutor(branch, id="left"), quick]
     builder = WorkflowBuilder(name="desk", start_executor=plan, reducers={"filed": append})
@@ -150,7 +155,7 @@ class Print(Executor):
     """Prints a part; what fails is tried again."""
 
     def __init__(self, id: str) -> None:
-        super().__init__(id, retry=Retry(attempts=2, delay=5.0, on=(TroubleError,)))
+        super().__init__(id, retry=Retry(attempts=2, delay=5.0, on=(TroubleError,)), timeout=40.0)
 
     @handler
     async def on_part(self, part: Part, ctx: WorkflowContext[Never, str]) -> None:
@@ -180,7 +185,7 @@ def press() -> Workflow:
     return builder.add_map_edge(split, worker, into=bind).build()
 
 
-@step(retry=Retry(attempts=2, delay=4.0, on=(TroubleError,)))
+@step(retry=Retry(attempts=2, delay=4.0, on=(TroubleError,)), timeout=45.0)
 async def stamp(text: str) -> str:
     run = current_step()
     await run.resources["tools"].at(run, text)

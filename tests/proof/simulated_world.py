@@ -101,6 +101,7 @@ class Tools:
         world.tried["effect"] += 1
         chance = random.random()
         if world.has("slow") and chance < 0.25:
+            world.tried["slow"] += 1
             await pause(random.choice((0.2, 2.0, 20.0, 70.0)) * random.random())
         elif chance < 0.7:
             await pause(random.random() * 0.1)
@@ -121,7 +122,8 @@ class World:
         self.tried = self.report.tried
         self._randoms: dict[str, Random] = {}
         shape = self.random("shape")
-        drawn = [kind for kind in KINDS if shape.random() < 0.55]
+        drawn = [kind for kind in KINDS if self.random(f"has {kind}").random() < 0.55]
+        self.tried["drift"] += "drift" in drawn
         self.kinds = frozenset(drawn) - without
         self.clock = VirtualClock(1_000_000.0)
         self.quiet = False
