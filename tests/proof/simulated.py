@@ -31,6 +31,11 @@ def told(report: Report, without: frozenset[str] = frozenset()) -> str:
     return "\n".join(lines)
 
 
+def say(text: str) -> None:
+    """Print."""
+    sys.stdout.write(f"{text}\n")
+
+
 def main(arguments: list[str]) -> int:
     """Run worlds, and print the trace of a single one."""
     parser = argparse.ArgumentParser(prog="tests.proof.simulated")
@@ -46,16 +51,16 @@ def main(arguments: list[str]) -> int:
         report = simulate(seed, without)
         wrong += bool(report.found)
         if given.to is None and not given.digest:
-            print("\n".join(report.trace))
+            say("\n".join(report.trace))
         if report.found and given.shrink:
             without = shrunk(seed)
             report = simulate(seed, without)
         if report.found:
-            print(told(report, without))
+            say(told(report, without))
         elif given.digest:
-            print(report.digest)
+            say(report.digest)
         else:
-            print(f"seed {seed}: nothing was found; tried {dict(report.tried)}")
+            say(f"seed {seed}: nothing was found; tried {dict(report.tried)}")
     return 1 if wrong else 0
 
 

@@ -18,7 +18,7 @@ from .simulated_store import now
 from .simulated_workflows import CROWD, TALLY
 
 if TYPE_CHECKING:
-    from .simulated_clients import Conversation
+    from .simulated_conversations import Conversation
     from .simulated_world import World
 
 

@@ -26,6 +26,10 @@ PROCESS: ContextVar[SimProcess | None] = ContextVar("process", default=None)
 _Held = tuple[Callable[..., object], tuple[Any, ...], Context, list[asyncio.Handle]]
 
 
+class Killed(BaseException):
+    """The process of this code ends here."""
+
+
 class SimClock:
     """The wall clock of one machine: it goes too fast or too slow, and somebody sets it."""
 

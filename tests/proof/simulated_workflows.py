@@ -29,7 +29,6 @@ from rehydrate import (
     workflow,
 )
 
-
 #: How long the innermost scope of a desk may take, in seconds.
 LEAF_SECONDS = 50.0
 

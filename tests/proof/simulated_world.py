@@ -10,25 +10,25 @@ import asyncio
 import hashlib
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import Context
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any, Final
 
-from rehydrate.runtime.draining import drain
 from rehydrate.runtime.program import Program
 from rehydrate.testing import VirtualClock
-from rehydrate.testing.driving import Crash
 
 from .simulated_checks import Checks
-from .simulated_clients import Client, Conversation, Member, OneShot
+from .simulated_clients import Client
+from .simulated_conversations import Conversation
+from .simulated_crowd import Member, OneShot
 from .simulated_ending import check_end
-from .simulated_loop import PROCESS, SimClock, SimProcess, pause, run_world, settle
-from .simulated_plans import built, effect
+from .simulated_loop import PROCESS, Killed, SimClock, SimProcess, run_world, settle
+from .simulated_plans import built
 from .simulated_store import Database, Handle, Network
-from .simulated_workflows import TroubleError
+from .simulated_weather import Machine, Tools, Weather
 
 #: Kinds of what goes wrong; a world has some of them.
 KINDS: Final = (
@@ -74,42 +74,6 @@ class Stage:
     checkpoint_storage: Handle
 
 
-@dataclass
-class Machine:
-    """Where one process runs after another."""
-
-    name: str
-    clock: SimClock
-    process: SimProcess
-
-
-class Tools:
-    """What handlers of one process meet outside."""
-
-    def __init__(self, world: World, client: str) -> None:
-        self._world = world
-        self._client = client
-
-    async def at(self, ctx: Any, what: object) -> None:
-        """Take effect outside, once for an effect key."""
-        world = self._world
-        random = world.random("tools")
-        if world.has("fail") and random.random() < 0.1:
-            world.tried["fail"] += 1
-            raise TroubleError("before")
-        world.effects.setdefault(self._client, {}).setdefault(ctx.effect_key, set()).add(effect(ctx, what))
-        world.tried["effect"] += 1
-        chance = random.random()
-        if world.has("slow") and chance < 0.25:
-            world.tried["slow"] += 1
-            await pause(random.choice((0.2, 2.0, 20.0, 70.0)) * random.random())
-        elif chance < 0.7:
-            await pause(random.random() * 0.1)
-        if world.has("fail") and random.random() < 0.05:
-            world.tried["fail"] += 1
-            raise TroubleError("after")
-
-
 class World:
     """One world. `without` are kinds of faults that are left out."""
 
@@ -131,7 +95,6 @@ class World:
         self.effects: dict[str, dict[str, set[tuple[str, str]]]] = {}
         self.machines: list[Machine] = []
         self._started = 0
-        self._gone: list[SimProcess] = []
         self._broken: asyncio.Future[None] | None = None
         self._stages: dict[tuple[str, str], Stage] = {}
         self.conversations = [Conversation(self, number) for number in range(shape.randint(1, 3))]
@@ -183,7 +146,7 @@ class World:
             self.machines.append(machine)
             self.start(machine)
         clients = [asyncio.ensure_future(client.live()) for client in self.clients]
-        weather = [asyncio.ensure_future(work) for work in self._weather()]
+        weather = [asyncio.ensure_future(work) for work in Weather(self).kinds()]
         over = asyncio.gather(*clients)
         await asyncio.wait([over, self._broken], timeout=FAULTY_SECONDS, return_when=asyncio.FIRST_COMPLETED)
         for task in weather:
@@ -239,12 +202,11 @@ class World:
         self.tried["kill"] += 1
         self.note(f"{process} is killed {moment} {kind}")
         self.lose(process)
-        raise Crash(f"{moment} {kind}")
+        raise Killed(f"{moment} {kind}")
 
     def lose(self, process: SimProcess) -> None:
         """End a process, and start another in its place some time later."""
         process.crash()
-        self._gone.append(process)
         machine = next(machine for machine in self.machines if machine.process is process)
         seconds = self.random("restart").choice((0.1, 3.0, 30.0))
         asyncio.get_running_loop().call_later(seconds, self._restart, machine, process, context=Context())
@@ -278,64 +240,6 @@ class World:
                 machine.process.crash()
             if machine.process.dead:
                 self.start(machine)
-
-    def _weather(self) -> Iterator[Any]:
-        if "skew" in self.kinds:
-            yield self._skew(self.random("skew"))
-        for machine in self.machines:
-            for kind, seconds, happen in (
-                ("crash", 40.0, self._crash),
-                ("stall", 40.0, self._stall),
-                ("cut", 40.0, self._cut),
-                ("jump", 30.0, self._jump),
-                ("drain", 60.0, self._drain),
-            ):
-                if kind in self.kinds:
-                    yield self._again(machine, kind, seconds, happen)
-
-    async def _again(self, machine: Machine, kind: str, seconds: float, happen: Callable[..., Any]) -> None:
-        random = self.random(f"{kind} {machine.name}")
-        while True:
-            await pause(random.expovariate(1 / seconds))
-            if not machine.process.dead:
-                self.tried[kind] += 1
-                self.note(f"{kind} {machine.process}")
-                await happen(machine, machine.process, random)
-
-    async def _skew(self, random: Random) -> None:
-        """Set the clock of the database: leases are over too early, or too late."""
-        while True:
-            await pause(random.expovariate(1 / 40.0))
-            self.tried["skew"] += 1
-            seconds = random.choice((-31.0, 31.0, 3600.0))
-            self.note(f"the database's clock is set by {seconds:.0f}")
-            self.database.clock.offset += seconds
-
-    async def _crash(self, machine: Machine, process: SimProcess, random: Random) -> None:
-        self.lose(process)
-
-    async def _stall(self, machine: Machine, process: SimProcess, random: Random) -> None:
-        process.stalled = True
-        await pause(random.choice((1.0, 10.0, 35.0, 60.0)))
-        if process.stalled:
-            self.note(f"{process} goes on")
-            process.go_on()
-
-    async def _cut(self, machine: Machine, process: SimProcess, random: Random) -> None:
-        self.network.cut.add(machine.name)
-        await pause(random.choice((1.0, 10.0, 40.0)))
-        self.network.cut.discard(machine.name)
-
-    async def _jump(self, machine: Machine, process: SimProcess, random: Random) -> None:
-        machine.clock.offset += random.choice((-3600.0, -31.0, 31.0, 3600.0))
-
-    async def _drain(self, machine: Machine, process: SimProcess, random: Random) -> None:
-        process.leaving = True
-        task = process.spawn(drain(random.choice((0.0, 2.0, 10.0))))
-        await asyncio.wait([task], timeout=40.0)
-        if machine.process is process and not process.dead:
-            self.note(f"{process} leaves")
-            self.lose(process)
 
 
 @contextmanager

