@@ -10,11 +10,11 @@ import asyncio
 import contextlib
 import gc
 import warnings
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import Context, ContextVar, copy_context
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 from rehydrate.ports.clock import wall_clock
 from rehydrate.runtime import owner
@@ -23,7 +23,7 @@ from rehydrate.testing.virtual_time import VirtualLoop
 
 #: The process whose code runs; none for the network, the database and the clients.
 PROCESS: ContextVar[SimProcess | None] = ContextVar("process", default=None)
-_Held = tuple[Callable[..., object], tuple[Any, ...], Context, list[asyncio.Handle]]
+_Held = tuple[Callable[..., object], tuple[Any, ...], Context, Sequence[Any]]
 
 
 class Killed(BaseException):
@@ -82,7 +82,9 @@ class SimProcess:
         """Let the process call something."""
         asyncio.get_running_loop().call_soon(callback, *args, context=self._context.copy())
 
-    def gate(self, callback: Callable[..., object], args: tuple[Any, ...], context: Context, cell: list[Any]) -> None:
+    def gate(
+        self, callback: Callable[..., object], args: tuple[Any, ...], context: Context, cell: Sequence[Any]
+    ) -> None:
         """Call something that the process has scheduled, if it runs."""
         if self.dead:
             return
@@ -105,9 +107,9 @@ class SimProcess:
         """Go on after it stood still."""
         self.stalled = False
         held, self._held = self._held, []
-        loop = asyncio.get_running_loop()
+        loop = cast("SimLoop", asyncio.get_running_loop())
         for callback, args, context, cell in held:
-            asyncio.SelectorEventLoop.call_soon(loop, self.gate, callback, args, context, cell, context=context)
+            loop.call_gate(self, callback, args, context, cell)
 
 
 class SimLoop(VirtualLoop):
@@ -144,7 +146,15 @@ class SimLoop(VirtualLoop):
         if process is None:
             return super().call_soon(callback, *args, context=context)
         own = copy_context() if context is None else context
-        return super().call_soon(process.gate, callback, args, own, (), context=own)
+        return self.call_gate(process, callback, args, own, ())
+
+    def call_soon_threadsafe(self, callback: Any, *args: Any, context: Context | None = None) -> Any:
+        """Do the same: no thread is at work in a world."""
+        return self.call_soon(callback, *args, context=context)
+
+    def call_gate(self, process: SimProcess, callback: Any, args: Any, context: Context, cell: Sequence[Any]) -> Any:
+        """Call something next through the gate of its process."""
+        return super().call_soon(process.gate, callback, args, context, cell, context=context)
 
     def call_at(self, when: float, callback: Any, *args: Any, context: Context | None = None) -> Any:
         """Call something at a time, if its process still runs then."""
@@ -179,12 +189,12 @@ class _Processes:
 def processes(clock: VirtualClock) -> Iterator[None]:
     """Let the runtime see simulated processes, and virtual time where nobody has a clock of his own."""
     real = owner._PROCESS
-    vars(owner)["_PROCESS"] = _Processes(real)
+    setattr(owner, "_PROCESS", _Processes(real))  # noqa: B010
     try:
         with wall_clock(clock):
             yield
     finally:
-        vars(owner)["_PROCESS"] = real
+        setattr(owner, "_PROCESS", real)  # noqa: B010
 
 
 def run_world(main: Coroutine[Any, Any, Any], clock: VirtualClock) -> None:

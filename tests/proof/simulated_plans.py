@@ -70,7 +70,7 @@ class Plan:
     workflow: str
     turns: list[TurnPlan] = field(default_factory=list)
     ends: list[object] = field(default_factory=list)
-    effects: Counter[object] = field(default_factory=Counter)
+    effects: Counter[tuple[str, str]] = field(default_factory=Counter)
     records: dict[str, object] = field(default_factory=dict)
 
 
@@ -114,7 +114,7 @@ def _plain_value(value: object) -> object:
 class _Quiet:
     """A world without faults."""
 
-    def __init__(self, effects: Counter[object]) -> None:
+    def __init__(self, effects: Counter[tuple[str, str]]) -> None:
         self._effects = effects
 
     async def at(self, ctx: Any, what: object) -> None:

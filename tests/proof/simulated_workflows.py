@@ -70,7 +70,7 @@ class Counting(Executor):
 
     def __init__(self, id: str) -> None:
         super().__init__(id)
-        self.count = 0
+        self.count: Any = 0
 
     def counted(self) -> int:
         self.count += 1
