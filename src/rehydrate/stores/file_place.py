@@ -139,6 +139,7 @@ class FilePlace:
                 self._pin = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
                 self._identity = _identity(self.path)
         except OSError as error:
+            self.note(error)  # what is raised says that the store answers nothing any more, so it must not
             raise translated(error, self.store) from error
 
     def _make_folder(self) -> None:

@@ -1,0 +1,240 @@
+"""What must hold after a trial, looked at from another process than the one that was in it.
+
+Each check raises `AssertionError` with the place that it happened at; nothing is repaired but by the store itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sqlite3
+from collections.abc import Coroutine
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from rehydrate.model.checkpoint import RESTING
+from tests.proof.p02_acts import ACTS, LATER, act_store, fill, make_older, nothing, what_is_there
+from tests.proof.p02_calls import DOINGS, Words, open_store, silent
+from tests.proof.p02_gate import SYNCS
+from tests.proof.p02_trial import Fault, Player, Show
+from tests.processes.nursery import Nursery
+
+T = TypeVar("T")
+#: What a fault may be called that a call is told of.
+NAMED: Final = frozenset(
+    {"SaveFailedError", "StoreBrokenError", "StoreFullError", "StoreUnavailableError", "StoreReadOnlyError"}
+)
+
+
+def do(call: Coroutine[Any, Any, T]) -> T:
+    return asyncio.run(call)
+
+
+def rows_of(place: Path) -> dict[str, list[tuple[Any, ...]]]:
+    """Return all rows of a SQLite file, whose own check must find nothing wrong; nothing for another store."""
+    path = place / "runs.db"
+    if not path.exists():
+        return {}
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        named = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").fetchall()
+        return {name: connection.execute(f"SELECT * FROM {name} ORDER BY 1, 2").fetchall() for (name,) in named}
+
+
+def files_of(place: Path) -> list[str]:
+    """Return the files that are there."""
+    return sorted(str(path.relative_to(place)) for path in place.rglob("*") if path.is_file())
+
+
+def left_over(place: Path) -> list[str]:
+    """Return what a closed store should not have left: files on their way, owners that are gone, SQLite's own."""
+    return [
+        name
+        for name in files_of(place)
+        if "/tmp/" in name or name.endswith((".owner", "-wal", "-shm", "-journal")) or name.count("/commits-") > 1
+    ]
+
+
+class Examiner:
+    """Tries one doing of one kind of store: `base` is its prepared place, `place` where each trial happens."""
+
+    def __init__(self, nursery: Nursery, root: Path, kind: str, doing: str, broken: str = "") -> None:
+        self.base, self.place = root / "base", root / "place"
+        self.player = Player(nursery, self.place)
+        self.told: dict[str, Any] = {"store": kind, "doing": doing, "broken": broken}
+        self.kind = kind
+        self.doing = doing
+
+    def trial(self, fault: Fault | None = None, **more: object) -> Show:
+        """Play one trial on a fresh copy of the place."""
+        shutil.rmtree(self.place, ignore_errors=True)
+        shutil.copytree(self.base, self.place)
+        return self.player.play({**self.told, **more}, fault)
+
+    def check(self, fault: Fault, show: Show) -> None:
+        """Look at what a trial has left."""
+        where = f"{self.kind}, {self.doing}, {fault.kind} at call {fault.at} ({show.hit})"
+        try:
+            if fault.kind in {"kill", "torn"}:
+                assert show.status == -9, show.status
+            else:
+                self._check_told(show)
+            self.look(show)
+        except Exception as error:
+            raise AssertionError(f"{where}: {type(error).__name__}: {error}\n{show.heard}") from error
+
+    def look(self, show: Show) -> None:
+        """Look at what is there."""
+        raise NotImplementedError
+
+    def _check_told(self, show: Show) -> None:
+        """Check what a process was told of a fault, and how it went on."""
+        assert show.status == 0, show.status
+        assert not [each for each in show.heard if each.get("known") is False]
+        first = show.by("first")
+        assert first is not None
+        if "result" in first:
+            return
+        assert NAMED & set(first["chain"]), first
+        again = show.by("same object")
+        assert again is not None
+        if "StoreBrokenError" in first["chain"]:
+            assert "StoreBrokenError" in again.get("chain", ()), again
+            again = show.by("new object")
+        assert again is not None
+        assert "result" in again, again
+
+
+class ActExaminer(Examiner):
+    """Tries a single write of a store: afterwards all is as it was, or all is done."""
+
+    def __init__(self, nursery: Nursery, root: Path, kind: str, doing: str, broken: str = "") -> None:
+        super().__init__(nursery, root, kind, doing, broken)
+        self.act = ACTS[doing]
+        self.base.mkdir(parents=True)
+        if self.act.before == "older":
+            make_older(self.base)
+        elif self.act.before == "filled":
+            do(self._fill())
+        self.calls = self.trial().calls
+        self.after = self._contents()
+        shutil.rmtree(self.place)
+        shutil.copytree(self.base, self.place)
+        self.before = self._contents()
+        assert self.before != self.after
+
+    async def _fill(self) -> None:
+        async with act_store(self.kind, self.base, now=1_000_000.0) as store:
+            await fill(store)
+
+    def look(self, show: Show) -> None:
+        """Compare all rows, and all answers."""
+        found = self._contents()
+        assert found in (self.before, self.after), f"half of it is there: {found}"
+        done = bool(show.said("result"))
+        if done:
+            assert found == self.after, "what was acknowledged is not there"
+        if found == self.before:
+            do(self._with_store(self.act.do))
+        assert self._contents() == self.after, "it could not be done again"
+        if self.kind == "file":
+            do(self._with_store(nothing))
+        assert left_over(self.place) == []
+
+    def _contents(self) -> object:
+        answers = do(self._with_store(what_is_there))
+        return answers, rows_of(self.place)
+
+    async def _with_store(self, call: Any) -> Any:
+        async with act_store(self.kind, self.place, LATER) as store:
+            return await call(store)
+
+
+class CallExaminer(Examiner):
+    """Tries a call of a workflow: what was acknowledged is there, and the same call again gives what it should."""
+
+    def __init__(self, nursery: Nursery, root: Path, kind: str, doing: str, broken: str = "") -> None:
+        super().__init__(nursery, root, kind, doing, broken)
+        self.act = DOINGS[doing]
+        self.base.mkdir(parents=True)
+        #: The number of the head that was prepared, -1 for none.
+        self.number = -1
+        self.words: Words = do(self._prepare(root / "made"))
+        self.told["words"] = self.words
+        show = self.trial()
+        self.calls = show.calls
+        (self.expected,) = show.said("result")
+
+    async def _prepare(self, made: Path) -> Words:
+        """Prepare the place; one that is `left_open` is copied while its store is in use."""
+        made.mkdir()
+        store = open_store(self.kind, made)
+        words = await self.act.prepare(store)
+        head = await store.head("run")
+        self.number = head.header.seq if head else -1
+        if not self.act.left_open:
+            await store.close()
+        shutil.copytree(made, self.base, dirs_exist_ok=True)
+        await store.close()
+        return words
+
+    def look(self, show: Show) -> None:
+        """Look at every checkpoint, make the same call again, and compare."""
+        done = do(self._go_on(show))
+        assert done == self.expected, f"the same call again gave {done}, not {self.expected}"
+        rows_of(self.place)
+        assert left_over(self.place) == []
+
+    async def _go_on(self, show: Show) -> dict[str, str]:
+        store = open_store(self.kind, self.place)
+        try:
+            await self._check_stored(store, show)
+            done = await self.act.make(store, self.words, {"say": silent})
+            if self.kind == "file":
+                await nothing(store)
+            return done
+        finally:
+            await store.close()
+
+    async def _check_stored(self, store: Any, show: Show) -> None:
+        begun, acknowledged = show.said("begins"), show.said("acknowledged")
+        ended = acknowledged + show.said("failed")
+        last = acknowledged[-1][1] if acknowledged else self.number
+        head = await store.head("run")
+        number = head.header.seq if head else -1
+        in_flight = [seq for _, seq in begun if [_, seq] not in ended or [_, seq] in show.said("failed")]
+        allowed = {last, *(seq for seq in in_flight if seq > last)}
+        if self.doing == "deletion":
+            assert number in {-1, self.number}
+        else:
+            assert number in allowed, f"the head is number {number}, not one of {allowed}"
+        if head is not None:
+            assert not head.alive
+            history = await store.history("run", limit=1000)
+            known = {header.checkpoint_id for header in history}
+            assert self.doing == "retention" or {checkpoint_id for checkpoint_id, _ in acknowledged} <= known
+            for header in history:
+                stored = await store.load(header.checkpoint_id)
+                assert stored is not None
+                assert stored.header == header
+            events = await store.events("run", limit=100_000)
+            assert [event.number for event in events] == list(range(1, head.header.events + 1))
+
+
+def examiner(nursery: Nursery, root: Path, kind: str, doing: str, broken: str = "") -> ActExaminer | CallExaminer:
+    """Return the examiner of a doing."""
+    return (ActExaminer if doing in ACTS else CallExaminer)(nursery, root, kind, doing, broken)
+
+
+def unsynced(show: Show) -> bool:
+    """Say whether a commit was acknowledged although a sync of it had failed."""
+    fault = next((index for index, each in enumerate(show.heard) if "fault" in each), None)
+    if fault is None or show.heard[fault]["call"].split()[0] not in SYNCS:
+        return False
+    before = [each for each in show.heard[:fault] if {"begins", "acknowledged", "failed"} & set(each)]
+    after = [each for each in show.heard[fault:] if {"acknowledged", "failed"} & set(each)]
+    return bool(before and after and "begins" in before[-1] and "acknowledged" in after[0])
+
+
+__all__ = ["RESTING", "ActExaminer", "CallExaminer", "examiner", "unsynced"]
