@@ -11,6 +11,7 @@ import os
 import select
 import signal
 import socket
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -23,6 +24,9 @@ from tests.proof.p02_gate import GROWS, WRITES, Call, Gate
 KILLS: Final = ("kill", "torn")
 #: Once a call fails, or writes only half; from then on all fail, or all that need room.
 FAULTS: Final = ("EIO", "ENOSPC", "short", "dead disk", "full disk")
+
+
+AtError = Callable[[], Any]
 
 
 @dataclass(frozen=True)
@@ -65,12 +69,12 @@ class Player:
         self.nursery = nursery
         self.place = place
 
-    def play(self, told: dict[str, Any], fault: Fault | None = None) -> Show:
-        """Let a process do what it is told, and the fault happen."""
+    def play(self, told: dict[str, Any], fault: Fault | None = None, at_error: AtError | None = None) -> Show:
+        """Let a process do what it is told, and the fault happen; it waits after an error until `at_error` is done."""
         show = Show()
         child = self.nursery.child("gated", {**told, "place": str(self.place)})
         _, (listener, *_), _, _ = socket.recv_fds(child.line.end, 1, 1)
-        stage = _Stage(child, Gate(listener, child.pid, self.place), fault, show)
+        stage = _Stage(child, Gate(listener, child.pid, self.place), fault, show, at_error)
         try:
             stage.run()
         finally:
@@ -84,7 +88,8 @@ class Player:
 class _Stage:
     """A process and its gate."""
 
-    def __init__(self, child: Child, gate: Gate, fault: Fault | None, show: Show) -> None:
+    def __init__(self, child: Child, gate: Gate, fault: Fault | None, show: Show, at_error: AtError | None) -> None:
+        self.at_error = at_error
         self.child = child
         self.gate = gate
         self.fault = fault
@@ -120,6 +125,8 @@ class _Stage:
                 self.show.heard.append(told)
                 if "error" in told and told.get("by") == "first":
                     self.repaired = True
+                    if self.at_error is not None:
+                        told["found"] = self.at_error()
                     self.child.send("go on")
         except TimeoutError:
             return True

@@ -74,10 +74,11 @@ def forget_checkpoints(place: FilePlace, run_id: str, asked: Sequence[int]) -> l
     write_new(new_head, [head_line(run.head.standing(), run.head.token, commits, since)])
     put_in_place(fresh, run.folder / commits)
     put_in_place(new_head, run.folder / HEAD)
-    now = find_run(place, run_id)
-    if now is not None:
-        drop_other_commits(place, now)
-    intent.unlink()
+    with place.tidying():
+        now = find_run(place, run_id)
+        if now is not None:
+            drop_other_commits(place, now)
+        intent.unlink()
     return dropped
 
 

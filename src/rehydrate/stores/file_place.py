@@ -15,6 +15,7 @@ from typing import Final
 from rehydrate.errors import CheckpointCorruptError, StoreBrokenError, StoreUnavailableError
 
 from .file_disk import (
+    SyncError,
     breaks_store,
     check_is_folder,
     make_folder,
@@ -99,6 +100,15 @@ class FilePlace:
         with self._lock.hold():
             self._check_identity()
             yield
+
+    @contextlib.contextmanager
+    def tidying(self) -> Generator[None, None, None]:
+        """Do what follows a write that is there and lasts: where it fails, the write has not, and what is left over is
+        taken back with the next one. A disk that fails ends the use of the store all the same."""
+        try:
+            yield
+        except (OSError, SyncError) as error:
+            self.note(error)
 
     def note(self, error: BaseException) -> None:
         """Refuse every later call where an error leaves it open what is on the disk."""

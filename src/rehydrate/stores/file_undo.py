@@ -39,7 +39,8 @@ def delete_run(place: FilePlace, run_id: str, now: Callable[[], float]) -> bool:
     gone = place.temporary(".gone")
     put_in_place(run.folder, gone)
     sync_folder(run.folder.parent)
-    _discard_run(place, gone)
+    with place.tidying():
+        _discard_run(place, gone)
     return True
 
 

@@ -177,12 +177,13 @@ def _go_on(place: FilePlace, run: RunFolder, part: Part, standing: Standing, off
     put_in_place(temporary, path)
     put_in_place(new_head, run.folder / HEAD)
     # From here on the commit is there. What follows is looked through where it is missing.
-    if header.status is not former.header.status:
-        unmark(place, "statuses", former.header.status, name)
-    closed = [escaped(row.request_id) for row in part.requests if row.state != "open"]
-    if closed:
-        unmark(place, "open", name, *closed)
-    empty(place, run, offers)
+    with place.tidying():
+        if header.status is not former.header.status:
+            unmark(place, "statuses", former.header.status, name)
+        closed = [escaped(row.request_id) for row in part.requests if row.state != "open"]
+        if closed:
+            unmark(place, "open", name, *closed)
+        empty(place, run, offers)
 
 
 def _entries(contents: Contents) -> int:
