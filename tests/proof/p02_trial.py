@@ -56,9 +56,9 @@ class Show:
 
 
 def points(calls: list[str], kind: str, every: int = 1, offset: int = 0) -> list[int]:
-    """Return the numbers of the calls at which something can happen: all, or the writes of more than a byte."""
-    halves = kind in {"torn", "short"}
-    found = [number for number, call in enumerate(calls) if not halves or call.split()[0] in WRITES]
+    """Return the numbers of the calls at which something can happen: all, the writes, or what needs room."""
+    names = {"torn": WRITES, "short": WRITES, "full disk": GROWS}.get(kind)
+    found = [number for number, call in enumerate(calls) if names is None or call.split()[0] in names]
     return found[offset % every :: every]
 
 
