@@ -34,7 +34,7 @@ def act_store(kind: str, place: Path, now: float = LATER) -> FileCheckpointStora
 
 @dataclass(frozen=True)
 class Act:
-    """A write, and what there is before it: a `filled` place, an `empty` store, `nothing`, or an `older` file."""
+    """A write, and what there is before it: a `filled` place, or the `older` file of a first version."""
 
     do: Callable[[CheckpointStorage], Awaitable[object]]
     before: str = "filled"
@@ -111,7 +111,6 @@ async def _delete(store: CheckpointStorage) -> None:
 
 
 ACTS: Final = {
-    "a store made": Act(_start, "nothing"),
     "an older file": Act(_start, "older"),
     "a new run": Act(_start),
     "a claim": Act(_claim),

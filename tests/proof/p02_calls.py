@@ -154,18 +154,12 @@ async def _retention(store: CheckpointStorage, words: Words, resources: dict[str
     return {"checkpoints": str(len(kept)), "records": repr(sorted(loaded.records))}
 
 
-async def _deletion(store: CheckpointStorage, words: Words, resources: dict[str, Any]) -> dict[str, str]:
-    await store.delete("run")
-    return {"there": str(await store.head("run") is not None)}
-
-
 DOINGS: Final = {
     "first run": Doing(_nothing, _first),
     "superstep": Doing(_flat, _superstep),
     "nested superstep": Doing(_rested, _nested, left_open=True),
     "one-call resume": Doing(_asked, _resume),
     "retention": Doing(_long, _retention, left_open=True),
-    "deletion": Doing(_rested, _deletion),
     "migration": Doing(_asked, _migration),
 }
 

@@ -39,6 +39,7 @@ WRITES: Final = frozenset({"write", "pwrite64"})
 SYNCS: Final = frozenset({"fsync", "fdatasync", "msync"})
 #: What needs room on the disk.
 GROWS: Final = frozenset({*WRITES, "writev", "pwritev", "fallocate", "mkdir", "mkdirat", "open", "openat", "symlink"})
+OTHERS: Final = frozenset(_NUMBERS) - GROWS
 _AT_HERE: Final = 0xFFFFFF9C
 _PIDFD_GETFD: Final = 438
 _PIDFD_OPEN: Final = 434

@@ -18,11 +18,11 @@ from typing import Any, Final
 
 from tests.processes.line import PATIENCE
 from tests.processes.nursery import Child, Nursery
-from tests.proof.p02_gate import GROWS, WRITES, Call, Gate
+from tests.proof.p02_gate import GROWS, OTHERS, WRITES, Call, Gate
 
 #: The process dies before a call, or after half of a write.
 KILLS: Final = ("kill", "torn")
-#: Once a call fails, or writes only half; from then on all fail, or all that need room.
+#: Once a call fails, or writes only half; or from then on all fail, or all that need room, the first write half done.
 FAULTS: Final = ("EIO", "ENOSPC", "short", "dead disk", "full disk")
 
 
@@ -56,8 +56,8 @@ class Show:
 
 
 def points(calls: list[str], kind: str, every: int = 1, offset: int = 0) -> list[int]:
-    """Return the numbers of the calls at which something can happen: all, the writes, or what needs room."""
-    names = {"torn": WRITES, "short": WRITES, "full disk": GROWS}.get(kind)
+    """Return the numbers of the calls at which something can happen: all, the writes, what needs room, the others."""
+    names = {"torn": WRITES, "short": WRITES, "full disk": GROWS, "ENOSPC": OTHERS}.get(kind)
     found = [number for number, call in enumerate(calls) if names is None or call.split()[0] in names]
     return found[offset % every :: every]
 
