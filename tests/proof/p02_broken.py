@@ -1,4 +1,4 @@
-"""Stores that are broken on purpose, each in a way that a real mistake could look like. For the process of a trial only.
+"""Stores that are broken on purpose, each as a real mistake could look like. For the process of a trial only.
 
 Each function breaks the code of its own process, by the parts of a store that do the thing in question.
 """

@@ -52,7 +52,7 @@ class TellingSqlite(Telling, SqliteCheckpointStorage):
 
 
 def open_store(kind: str, place: Path, say: Say = silent) -> TellingFile | TellingSqlite:
-    """Return a store of a kind in the folder `place`. Its leases last: what goes on goes on because its owner is dead."""
+    """Return a store of a kind in the folder `place`. Its leases last: whoever goes on does so as the owner is dead."""
     clock = ManualClock()
     if kind == "file":
         store: TellingFile | TellingSqlite = TellingFile(place / "runs", clock=clock, keep_events=True)

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from rehydrate.errors import RehydrateError
+from tests.processes.line import Line
 from tests.proof.p02_acts import ACTS, act_store
 from tests.proof.p02_broken import BROKEN
 from tests.proof.p02_calls import DOINGS, load, open_store
 from tests.proof.p02_gate import close_gate
-from tests.processes.line import Line
 
 
 def gated(line: Line, told: dict[str, Any]) -> None:

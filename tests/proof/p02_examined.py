@@ -14,13 +14,15 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from rehydrate.model.checkpoint import Latest
+from tests.processes.nursery import Nursery
 from tests.proof.p02_acts import ACTS, LATER, act_store, fill, make_older, nothing, what_is_there
 from tests.proof.p02_calls import DOINGS, Words, open_store, silent
 from tests.proof.p02_gate import SYNCS
 from tests.proof.p02_trial import Fault, Player, Show
-from tests.processes.nursery import Nursery
 
 T = TypeVar("T")
+#: What of a file store may outlive a crash: it is looked through (docs/decisions/0016-file-store.md).
+MARKS: Final = ("runs/statuses/", "runs/open/", "runs/locks/")
 #: Faults of which a store says that nothing of the write is there.
 FULL: Final = frozenset({"ENOSPC", "full disk"})
 #: Ends of what may fail to be synced unsaid: what the file store does behind a write that is there and lasts, see
@@ -152,9 +154,12 @@ class ActExaminer(Examiner):
             do(self._fill())
         self.calls = self.trial().calls
         self.after = self._contents()
+        #: The files that there may be once another write has come.
+        self.files = set(self._tidied())
         shutil.rmtree(self.place)
         shutil.copytree(self.base, self.place)
         self.before = self._contents()
+        self.files |= set(self._tidied())
         assert self.before != self.after
 
     async def _fill(self) -> None:
@@ -174,12 +179,20 @@ class ActExaminer(Examiner):
         assert found in (self.before, self.after), f"half of it is there: {found}"
         if show.said("result") or _arrived(show):
             assert found == self.after, "what was acknowledged is not there"
+        more = set(self._tidied()) - self.files
+        assert not more, f"it has left {more}"
         if found == self.before:
             do(self._with_store(self.act.do))
-        assert self._contents() == self.after, "it could not be done again"
+            assert self._contents() == self.after, "it could not be done again"
+        elif self.kind == "file":
+            assert self._contents() == self.after, "it has changed afterwards"
+        assert left_over(self.place) == []
+
+    def _tidied(self) -> list[str]:
+        """Return the files that are there once another write has come; marks may outlive a crash."""
         if self.kind == "file":
             do(self._with_store(nothing))
-        assert left_over(self.place) == []
+        return [name for name in files_of(self.place) if not name.startswith(MARKS)]
 
     def _contents(self) -> object:
         """Return all answers; of a SQLite file all rows, which say more and cost less."""
@@ -199,10 +212,11 @@ class CallExaminer(Examiner):
     def __init__(self, nursery: Nursery, root: Path, kind: str, doing: str, broken: str = "") -> None:
         super().__init__(nursery, root, kind, doing, broken)
         self.act = DOINGS[doing]
-        self.base.mkdir(parents=True)
+        made = root / "made"
+        made.mkdir()
         #: The number of the head that was prepared, -1 for none.
         self.number = -1
-        self.words: Words = do(self._prepare(root / "made"))
+        self.words: Words = do(self._prepare(made))
         self.told["words"] = self.words
         show = self.trial()
         self.calls = show.calls
@@ -210,14 +224,13 @@ class CallExaminer(Examiner):
 
     async def _prepare(self, made: Path) -> Words:
         """Prepare the place; one that is `left_open` is copied while its store is in use."""
-        made.mkdir()
         store = open_store(self.kind, made)
         words = await self.act.prepare(store)
         head = await store.head("run")
         self.number = head.header.seq if head else -1
         if not self.act.left_open:
             await store.close()
-        shutil.copytree(made, self.base, dirs_exist_ok=True)
+        shutil.copytree(made, self.base)
         await store.close()
         return words
 

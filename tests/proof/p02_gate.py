@@ -1,4 +1,4 @@
-"""A gate for the calls of another process to the system: each that changes a folder stops there until it is let through.
+"""A gate for another process's calls to the system: what changes a folder waits there until it is let through.
 
 The kernel holds the call (seccomp with user notification, Linux 5.5 or newer) and asks us: it happens, fails with an
 error, writes only half, or its process is killed before it has happened. Calls are counted over all threads. Reading,
@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import fcntl
+import io
 import os
 import platform
 import struct
@@ -139,7 +140,7 @@ class Gate:
             return 0
         descriptor, address, size, offset = (_signed(value) for value in call.arguments[:4])
         half = size // 2
-        with open(f"/proc/{call.thread}/mem", "rb", buffering=0) as memory:
+        with Path(f"/proc/{call.thread}/mem").open("rb", buffering=0) as memory:
             memory.seek(address)
             data = memory.read(half)
         process = _libc.syscall(_PIDFD_OPEN, self.pid, 0)
@@ -168,23 +169,25 @@ class Gate:
                 raise
 
 
-def _path(pid: int, name: str, arguments: tuple[int, ...]) -> str:
+def _path(thread: int, name: str, arguments: tuple[int, ...]) -> str:
+    """Return the path that a call of a thread changes."""
+    process = Path(f"/proc/{thread}")
     if name in _BY_DESCRIPTOR:
-        return os.readlink(f"/proc/{pid}/fd/{arguments[0]}")
+        return str((process / f"fd/{arguments[0]}").readlink())
     if name == "msync":
         return ""
     target = {"symlink": 1, "symlinkat": 2}.get(name, 1 if name in _BY_FOLDER else 0)
-    with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+    with (process / "mem").open("rb", buffering=0) as memory:
         memory.seek(arguments[target])
-        path = os.fsdecode(_text(memory))
-    if os.path.isabs(path):
-        return path
+        path = Path(os.fsdecode(_text(memory)))
     folder = arguments[0] if name in _BY_FOLDER else arguments[1] if name == "symlinkat" else _AT_HERE
     at_here = folder & 0xFFFFFFFF == _AT_HERE
-    return os.path.join(os.readlink(f"/proc/{pid}/cwd" if at_here else f"/proc/{pid}/fd/{folder}"), path)
+    if not path.is_absolute():
+        path = (process / ("cwd" if at_here else f"fd/{folder}")).readlink() / path
+    return str(path)
 
 
-def _text(memory) -> bytes:  # noqa: ANN001  (a raw file)
+def _text(memory: io.FileIO) -> bytes:
     found = b""
     while b"\0" not in found and len(found) < 8192:
         # Never over the end of a page in one go: the next one may not be there.
