@@ -1,7 +1,7 @@
 """The process whose calls are killed or fail: it shuts its gate, makes one call, and says all that it hears of it.
 
 After an error it waits for a word, since a disk may have to be repaired first; then it makes the same call again with
-the same store object, and where that is refused with a new one.
+the same store object, and where that is refused with a new one. One that lasts does so again, in other places.
 """
 
 from __future__ import annotations
@@ -22,16 +22,20 @@ from tests.proof.p02_gate import close_gate
 
 
 def gated(line: Line, told: dict[str, Any]) -> None:
-    """Be that process."""
+    """Be that process, until nobody tells it anything any more."""
     if told.get("broken"):
         BROKEN[told["broken"]]()
     if told.get("limit"):
         _limit(told["limit"])
-    listener = close_gate()
+    listener = close_gate(reads=bool(told.get("reads")))
     socket.send_fds(line.end, [b"g"], [listener])
     os.close(listener)
-    asyncio.run(_act(line, told) if told["doing"] in ACTS else _call(line, told))
-    os._exit(0)  # all stores are closed; the end of an interpreter takes longer than all of the rest
+    while True:
+        asyncio.run(_act(line, told) if told["doing"] in ACTS else _call(line, told))
+        line.send({"end": True})
+        if not told.get("lasting"):
+            os._exit(0)  # all stores are closed; the end of an interpreter takes longer than all of the rest
+        told = line.receive(None)
 
 
 def _limit(size: int) -> None:

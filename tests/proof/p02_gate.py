@@ -1,8 +1,8 @@
 """A gate for another process's calls to the system: what changes a folder waits there until it is let through.
 
 The kernel holds the call (seccomp with user notification, Linux 5.5 or newer) and asks us: it happens, fails with an
-error, writes only half, or its process is killed before it has happened. Calls are counted over all threads. Reading,
-and what is no file of the folder, never stops. Must not change what a call does that is let through.
+error, writes only half, or its process is killed before it has happened. What is no file of the folder never stops, and
+reading only where that is wanted. Must not change what a call does that is let through.
 """
 
 from __future__ import annotations
@@ -25,22 +25,23 @@ _NUMBERS: Final = {
     "truncate": (76, 45), "rename": (82, -1), "renameat": (264, 38), "renameat2": (316, 276),
     "unlink": (87, -1), "unlinkat": (263, 35), "rmdir": (84, -1), "mkdir": (83, -1), "mkdirat": (258, 34),
     "link": (86, -1), "linkat": (265, 37), "symlink": (88, -1), "symlinkat": (266, 36),
-    "open": (2, -1), "openat": (257, 56),
+    "open": (2, -1), "openat": (257, 56), "read": (0, 63), "pread64": (17, 67),
 }  # fmt: skip
 _MACHINES: Final = {"x86_64": (0, 0xC000003E, 317), "aarch64": (1, 0xC00000B7, 277)}
 _COLUMN, _ARCHITECTURE, _SECCOMP = _MACHINES.get(platform.machine(), (0, 0, 0))
 _CALLS: Final = {numbers[_COLUMN]: name for name, numbers in _NUMBERS.items() if numbers[_COLUMN] >= 0}
 #: Calls whose first argument is a descriptor of what they change.
 _BY_DESCRIPTOR: Final = frozenset(
-    {"write", "pwrite64", "writev", "pwritev", "fsync", "fdatasync", "ftruncate", "fallocate"}
+    {"write", "pwrite64", "writev", "pwritev", "fsync", "fdatasync", "ftruncate", "fallocate", "read", "pread64"}
 )
 #: Calls whose first argument is the folder that their path begins in; `openat` has its flags behind that.
 _BY_FOLDER: Final = frozenset({"renameat", "renameat2", "unlinkat", "mkdirat", "linkat", "openat"})
+READS: Final = frozenset({"read", "pread64"})
 WRITES: Final = frozenset({"write", "pwrite64"})
 SYNCS: Final = frozenset({"fsync", "fdatasync", "msync"})
 #: What needs room on the disk.
 GROWS: Final = frozenset({*WRITES, "writev", "pwritev", "fallocate", "mkdir", "mkdirat", "open", "openat", "symlink"})
-OTHERS: Final = frozenset(_NUMBERS) - GROWS
+OTHERS: Final = frozenset(_NUMBERS) - GROWS - READS
 _AT_HERE: Final = 0xFFFFFF9C
 _PIDFD_GETFD: Final = 438
 _PIDFD_OPEN: Final = 434
@@ -61,14 +62,19 @@ class _Program(ctypes.Structure):
     _fields_ = [("length", ctypes.c_ushort), ("code", ctypes.POINTER(_Instruction))]
 
 
-def close_gate() -> int:
-    """Stop the calls of this process from now on, those of threads to come too; return what `Gate` listens to."""
+def close_gate(*, reads: bool = False) -> int:
+    """Stop the calls of this process from now on, those of threads to come too; return what `Gate` listens to.
+
+    With `reads`, reading stops as well.
+    """
     if not _ARCHITECTURE:
         raise RuntimeError(_MISSING)
     load, equal, has, say = 0x20, 0x15, 0x45, 0x06
     allow, stop = (say, 0, 0, 0x7FFF0000), (say, 0, 0, 0x7FC00000)
     code = [(load, 0, 0, 4), (equal, 1, 0, _ARCHITECTURE), allow, (load, 0, 0, 0)]
     for number, name in _CALLS.items():
+        if name in READS and not reads:
+            continue
         if name in {"open", "openat"}:  # only where a file may be made
             flags = 16 + 8 * (1 if name == "open" else 2)
             code += [(equal, 0, 4, number), (load, 0, 0, flags), (has, 0, 1, os.O_CREAT | os.O_TRUNC), stop, allow]
@@ -98,11 +104,15 @@ class Call:
 
 
 class Gate:
-    """Where the calls of one process wait that change something below `folder`."""
+    """Where the calls of one process wait that change something in a folder."""
 
-    def __init__(self, listener: int, pid: int, folder: Path) -> None:
+    def __init__(self, listener: int, pid: int) -> None:
         self.listener = listener
         self.pid = pid
+        self._folder = ""
+
+    def watch(self, folder: Path) -> None:
+        """Stop the calls that change this folder, or what is in it."""
         self._folder = os.path.realpath(folder)
 
     def next(self) -> Call | None:

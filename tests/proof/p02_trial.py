@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from tests.processes.line import PATIENCE
 from tests.processes.nursery import Child, Nursery
-from tests.proof.p02_gate import GROWS, OTHERS, WRITES, Call, Gate
+from tests.proof.p02_gate import GROWS, OTHERS, READS, WRITES, Call, Gate
 
 #: The process dies before a call, or after half of a write.
 KILLS: Final = ("kill", "torn")
@@ -55,6 +55,11 @@ class Show:
         return next((each for each in self.heard if each.get("by") == who), None)
 
 
+def reads(calls: list[str], every: int = 1) -> list[int]:
+    """Return the numbers of the calls that read."""
+    return [number for number, call in enumerate(calls) if call.split()[0] in READS][::every]
+
+
 def points(calls: list[str], kind: str, every: int = 1, offset: int = 0) -> list[int]:
     """Return the numbers of the calls at which something can happen: all, the writes, what needs room, the others."""
     names = {"torn": WRITES, "short": WRITES, "full disk": GROWS, "ENOSPC": OTHERS}.get(kind)
@@ -63,26 +68,50 @@ def points(calls: list[str], kind: str, every: int = 1, offset: int = 0) -> list
 
 
 class Player:
-    """Plays trials in the folder `place`."""
+    """Plays trials. Where a process is not to die, it does one after the other: that costs no fork."""
 
-    def __init__(self, nursery: Nursery, place: Path) -> None:
+    def __init__(self, nursery: Nursery) -> None:
         self.nursery = nursery
-        self.place = place
+        self._lasting: tuple[Child, Gate] | None = None
 
-    def play(self, told: dict[str, Any], fault: Fault | None = None, at_error: AtError | None = None) -> Show:
+    def play(
+        self, place: Path, told: dict[str, Any], fault: Fault | None = None, at_error: AtError | None = None
+    ) -> Show:
         """Let a process do what it is told, and the fault happen; it waits after an error until `at_error` is done."""
-        show = Show()
-        child = self.nursery.child("gated", {**told, "place": str(self.place)})
-        _, (listener, *_), _, _ = socket.recv_fds(child.line.end, 1, 1)
-        stage = _Stage(child, Gate(listener, child.pid, self.place), fault, show, at_error)
+        lasts = fault is not None and fault.kind in FAULTS
+        show, told = Show(), {**told, "place": str(place), "lasting": lasts}
+        if lasts and self._lasting is not None:
+            child, gate = self._lasting
+            child.send(told)
+        else:
+            child, gate = self._begin(told)
+        if lasts:
+            self._lasting = child, gate
+        gate.watch(place)
         try:
-            stage.run()
+            _Stage(child, gate, fault, show, at_error).run()
         finally:
-            stage.gate.close()
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(child.pid, signal.SIGKILL)
-            show.status = child.wait()
+            if not lasts:
+                show.status = _end(child, gate)
         return show
+
+    def close(self) -> None:
+        """End what lasts."""
+        if self._lasting is not None:
+            _end(*self._lasting)
+            self._lasting = None
+
+    def _begin(self, told: dict[str, Any]) -> tuple[Child, Gate]:
+        child = self.nursery.child("gated", told)
+        _, (listener, *_), _, _ = socket.recv_fds(child.line.end, 1, 1)
+        return child, Gate(listener, child.pid)
+
+
+def _end(child: Child, gate: Gate) -> int:
+    gate.close()
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(child.pid, signal.SIGKILL)
+    return child.wait()
 
 
 class _Stage:
@@ -94,17 +123,19 @@ class _Stage:
         self.gate = gate
         self.fault = fault
         self.show = show
-        #: Whether a fault that lasts is over.
+        #: Whether a fault that lasts is over, and all that was told is done.
         self.repaired = False
+        self.ended = False
 
     def run(self) -> None:
-        """Serve the process until it is gone."""
+        """Serve the process until it is gone, or has done what it was told."""
         poll = select.poll()
         poll.register(self.gate.listener, select.POLLIN)
         poll.register(self.child.line.end, select.POLLIN)
-        while True:
+        lasts = self.fault is not None and self.fault.kind in FAULTS
+        while not (lasts and self.ended):
             found = dict(poll.poll(PATIENCE * 1000))
-            assert found, f"nothing happened for a minute after {self.show}"
+            assert found, f"nothing happened for a minute after {self.show.heard}"
             if found.get(self.gate.listener, 0) & select.POLLIN:
                 call = self.gate.next()
                 if call is not None:
@@ -114,6 +145,7 @@ class _Stage:
                 poll.unregister(self.child.line.end)
             if found.get(self.gate.listener, 0) & (select.POLLHUP | select.POLLERR):
                 self.hear()
+                assert not lasts, f"the process is gone after {self.show.heard}"
                 return
 
     def hear(self) -> bool:
@@ -122,6 +154,9 @@ class _Stage:
             while True:
                 told = self.child.line.receive(0)
                 assert isinstance(told, dict)
+                if told.get("end"):
+                    self.ended = True
+                    return True
                 self.show.heard.append(told)
                 if "error" in told and told.get("by") == "first":
                     self.repaired = True

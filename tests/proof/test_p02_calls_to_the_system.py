@@ -15,7 +15,7 @@ from tests.proof.ledger import Tried
 from tests.proof.p02_acts import ACTS
 from tests.proof.p02_calls import DOINGS
 from tests.proof.p02_examined import examiner
-from tests.proof.p02_trial import Fault, points
+from tests.proof.p02_trial import Fault, points, reads
 from tests.stores.raw_files import quick_folder
 
 EVERYTHING = [
@@ -44,6 +44,7 @@ def try_all(nursery: Nursery, store: str, doing: str, kinds: Mapping[str, int]) 
             # How many calls there are is not quite the same each time: ids are by chance, and so are their places.
             assert reached >= len(numbers) - 3
             tried += reached
+        place.player.close()
     return tried
 
 
@@ -92,6 +93,22 @@ def test_a_disk_that_fails_at_any_call_is_told_and_loses_nothing_acknowledged(
 def test_another_sqlite_loses_nothing_acknowledged(nursery: Nursery, tried: Tried, store: str, doing: str) -> None:
     """The same with the SQLite that apsw brings, at every fourth call."""
     tried(try_all(nursery, store, doing, {"kill": 4, "EIO": 4, "full disk": 8, "ENOSPC": 8}))
+
+
+@pytest.mark.proof
+@pytest.mark.promise("P2", "EIO at a read (SQLite, files)")
+@pytest.mark.parametrize("store", ["sqlite3", "file"])
+@pytest.mark.parametrize("doing", ["one-call resume", "nested superstep", "a commit", "forgetting"])
+def test_a_disk_that_cannot_be_read_is_told(nursery: Nursery, tried: Tried, store: str, doing: str) -> None:
+    """Each second read fails: it is told as an error, and nothing is taken for something else than it is."""
+    with quick_folder() as root:
+        place = examiner(nursery, root, store, doing)
+        place.told["reads"] = True
+        numbers = reads(place.trial().calls, 2)
+        for number in numbers:
+            fault = Fault("EIO", number)
+            place.check(fault, place.trial(fault))
+        tried(len(numbers))
 
 
 @pytest.mark.proof

@@ -101,15 +101,6 @@ class FilePlace:
             self._check_identity()
             yield
 
-    @contextlib.contextmanager
-    def tidying(self) -> Generator[None, None, None]:
-        """Do what follows a write that is there and lasts: where it fails, the write has not, and what is left over is
-        taken back with the next one. A disk that fails ends the use of the store all the same."""
-        try:
-            yield
-        except (OSError, SyncError) as error:
-            self.note(error)
-
     def note(self, error: BaseException) -> None:
         """Refuse every later call where an error leaves it open what is on the disk."""
         if breaks_store(error):
@@ -211,6 +202,16 @@ class FilePlace:
             "the folder was moved, removed or replaced while it was in use, and nothing was written",
             "Move that same folder back and call again. To use what is there now, a copy too, make a new store object.",
         )
+
+
+@contextlib.contextmanager
+def tidying(place: FilePlace) -> Generator[None, None, None]:
+    """Do what follows a write that is there and lasts: where it fails, the write has not, and what is left over is
+    taken back with the next one. A disk that fails ends the use of the store all the same."""
+    try:
+        yield
+    except (OSError, SyncError) as error:
+        place.note(error)
 
 
 def _identity(path: str) -> tuple[int, int] | None:
