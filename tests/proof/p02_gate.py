@@ -41,6 +41,8 @@ WRITES: Final = frozenset({"write", "pwrite64"})
 SYNCS: Final = frozenset({"fsync", "fdatasync", "msync"})
 #: What needs room on the disk.
 GROWS: Final = frozenset({*WRITES, "writev", "pwritev", "fallocate", "mkdir", "mkdirat", "open", "openat", "symlink"})
+#: Of these, what needs none where the name is there already.
+MAKES: Final = frozenset({"mkdir", "mkdirat", "open", "openat"})
 OTHERS: Final = frozenset(_NUMBERS) - GROWS - READS
 _AT_HERE: Final = 0xFFFFFF9C
 _PIDFD_GETFD: Final = 438
@@ -135,6 +137,10 @@ class Gate:
             return call
         self.let(call)
         return None
+
+    def needs_room(self, call: Call) -> bool:
+        """Say whether a call fails on a disk that is full."""
+        return call.name in GROWS and not (call.name in MAKES and Path(self._folder, call.path).exists())
 
     def let(self, call: Call) -> None:
         """Let it happen."""

@@ -185,7 +185,7 @@ class _Stage:
     def _lasts(self, call: Call) -> bool:
         if self.repaired or self.fault is None:
             return False
-        return self.fault.kind == "dead disk" or (self.fault.kind == "full disk" and call.name in GROWS)
+        return self.fault.kind == "dead disk" or (self.fault.kind == "full disk" and self.gate.needs_room(call))
 
     def _befall(self, call: Call, kind: str) -> None:
         match kind:
@@ -197,7 +197,7 @@ class _Stage:
                 self.gate.answer(call, self.gate.halve(call))
             case "full disk":
                 half = self.gate.halve(call) if call == self.show.hit else 0
-                if call.name not in GROWS:
+                if not self.gate.needs_room(call):
                     self.gate.let(call)
                 elif half:
                     self.gate.answer(call, half)
