@@ -27,7 +27,11 @@ def gated(line: Line, told: dict[str, Any]) -> None:
         BROKEN[told["broken"]]()
     if told.get("limit"):
         _limit(told["limit"])
-    listener = close_gate(reads=bool(told.get("reads")))
+    try:
+        listener = close_gate(reads=bool(told.get("reads")))
+    except RuntimeError as error:
+        line.end.send(str(error).encode())
+        return
     socket.send_fds(line.end, [b"g"], [listener])
     os.close(listener)
     while True:

@@ -69,7 +69,7 @@ def close_gate(*, reads: bool = False) -> int:
 
     With `reads`, reading stops as well.
     """
-    if not _ARCHITECTURE:
+    if not _ARCHITECTURE or platform.system() != "Linux":
         raise RuntimeError(_MISSING)
     load, equal, has, say = 0x20, 0x15, 0x45, 0x06
     allow, stop = (say, 0, 0, 0x7FFF0000), (say, 0, 0, 0x7FC00000)
@@ -163,7 +163,9 @@ class Gate:
         # The very file that the process has open, with its position.
         ours = _libc.syscall(_PIDFD_GETFD, process, descriptor, 0)
         if ours < 0:
-            raise OSError(ctypes.get_errno(), "the file of the process cannot be shared")
+            raise OSError(
+                ctypes.get_errno(), "its file cannot be shared with us (in a container: --cap-add SYS_PTRACE)"
+            )
         try:
             return os.pwrite(ours, data, offset) if call.name == "pwrite64" else os.write(ours, data)
         finally:

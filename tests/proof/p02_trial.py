@@ -103,8 +103,10 @@ class Player:
 
     def _begin(self, told: dict[str, Any]) -> tuple[Child, Gate]:
         child = self.nursery.child("gated", told)
-        _, (listener, *_), _, _ = socket.recv_fds(child.line.end, 1, 1)
-        return child, Gate(listener, child.pid)
+        said, handed, _, _ = socket.recv_fds(child.line.end, 1024, 1)
+        if not handed:
+            raise RuntimeError(said.decode())
+        return child, Gate(handed[0], child.pid)
 
 
 def _end(child: Child, gate: Gate) -> int:
