@@ -15,6 +15,7 @@ from rehydrate.model.checkpoint import Commit
 from rehydrate.testing.store_contract import ManualClock
 from tests.processes import conversation, drained, shop
 from tests.processes.line import Line
+from tests.proof.unsafe import UNSAFE
 
 #: The workflows that a caller may call, each with the type of its messages.
 WORKFLOWS = {"shop": (shop.shop, shop.Order), "conversation": (conversation.conversation, conversation.Order)}
@@ -178,7 +179,9 @@ class Caller:
 
 
 def caller(line: Line, told: dict[str, object], *descriptors: int) -> None:
-    """Make the calls that are told, over one store object in one event loop."""
+    """Make the calls that are told, over one store object in one event loop; it may be told to be `unsafe` first."""
+    if "unsafe" in told:
+        UNSAFE[str(told["unsafe"])]()
     asyncio.run(Caller(line, told, *descriptors).listen())
 
 
