@@ -15,6 +15,7 @@ from rehydrate.model.checkpoint import Commit
 from rehydrate.testing.store_contract import ManualClock
 from tests.processes import conversation, drained, shop
 from tests.processes.line import Line
+from tests.proof.talks import talking
 from tests.proof.unsafe import UNSAFE
 
 #: The workflows that a caller may call, each with the type of its messages.
@@ -185,4 +186,10 @@ def caller(line: Line, told: dict[str, object], *descriptors: int) -> None:
     asyncio.run(Caller(line, told, *descriptors).listen())
 
 
-JOBS = {"caller": caller, "drained": drained.drained, "chained": drained.chained, "forking": drained.forking}
+JOBS = {
+    "caller": caller,
+    "talking": talking,
+    "drained": drained.drained,
+    "chained": drained.chained,
+    "forking": drained.forking,
+}

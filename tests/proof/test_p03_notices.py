@@ -61,7 +61,7 @@ LONG = [
     ("leases end at once", "race"),
     ("swallows conflicts", "stopped"),
     ("leases end at once", "stopped"),
-    ("acknowledges before it writes", "begun"),
+    ("acknowledges before it writes", "stopped"),
 ]
 
 
