@@ -7,6 +7,7 @@ import asyncio
 import random
 import select
 from collections import defaultdict
+from itertools import zip_longest
 from pathlib import Path
 
 from tests.postgres.relays import Proxy
@@ -67,9 +68,11 @@ class Load:
         found: list[str] = []
         for each in self._told:
             for run_id, results in expected(each).items():
-                plain = [{key: result[key] for key in ("turn", "outputs", "asked")} for result in results]
-                if self.results[run_id] != plain:
-                    found.append(f"{run_id}: {self.results[run_id]} instead of {plain}")
+                found += [
+                    f"{run_id}: {got} instead of {right}"
+                    for got, right in zip_longest(self.results[run_id], map(plain, results))
+                    if got != right
+                ]
 
         async def look() -> list[str]:
             async with self.place.store() as store:
@@ -80,6 +83,11 @@ class Load:
     def close(self) -> None:
         """Cut what is left."""
         self.proxy.close()
+
+
+def plain(result: dict[str, object]) -> dict[str, object]:
+    """Return what a process tells of a turn."""
+    return {key: result[key] for key in ("turn", "outputs", "asked")}
 
 
 def heard(child: Child) -> list[object]:

@@ -12,13 +12,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rehydrate import CheckpointStorage, InMemoryCheckpointStorage, PostgresCheckpointStorage, WorkflowContext
-from rehydrate.errors import RehydrateError, SaveFailedError, StoreUnavailableError
+from rehydrate.errors import (
+    AlreadyAnsweredError,
+    RehydrateError,
+    RunExistsError,
+    SaveFailedError,
+    StaleCheckpointError,
+    StoreUnavailableError,
+)
 from rehydrate.model.checkpoint import RESTING, Commit, Header
 from tests.processes.line import Line
 from tests.processes.shop import Order, shop
 
 #: What a call may end with while its store fails: it is made again.
 AGAIN = (StoreUnavailableError, SaveFailedError)
+#: What a call without a key ends with that is made again after all had been done.
+REFUSALS = (StaleCheckpointError, RunExistsError, AlreadyAnsweredError)
 #: After so many calls in one turn something else is wrong.
 IN_VAIN = 1000
 
@@ -75,6 +84,8 @@ class Talk:
         # How something is said does not change what is said.
         self._manner = random.Random(~self.seed)
         self._asked: dict[str, str] = {}
+        self._checkpoint = ""
+        self._continuation: dict[str, object] = {"run_id": self.run_id, "checkpoint": "latest"}
 
     async def turn(self) -> dict[str, object]:
         """Take the next turn, whatever happens in between."""
@@ -88,7 +99,14 @@ class Talk:
             except AGAIN as error:
                 self._again(error)
                 given = await self._made_again(call, number)
+            except REFUSALS as error:
+                # What was on its way when a line was lost has come after all.
+                if given is not call or not self._in_vain:
+                    raise
+                self._again(error)
+                given = self._continuation
         self._asked = {request.data.text: request.request_id for request in result.pending_requests}
+        self._checkpoint = result.checkpoint_id
         said = {"turn": result.turn, "outputs": result.outputs, "asked": sorted(self._asked)}
         self.results.append({**said, "status": result.status.value})
         return said
@@ -100,14 +118,16 @@ class Talk:
         if self.chain:
             answers, new = sorted(self._asked)[:1], not self._asked
         call: dict[str, object] = {}
+        if self._manner.random() < 0.4:
+            call["idempotency_key"] = f"turn {number} of {self.run_id}"
         if new or not answers:
             call |= {"message": Order(f"{number}{self._chance.choice(['', '?'])}"), "run_id": self.run_id}
             if number > 1:
-                call |= {"checkpoint": "latest", "on_pending": "keep"}
+                # Without a key `"latest"` would be another turn, where what is made again has been done by then.
+                keyed = "idempotency_key" in call and self._manner.random() < 0.5
+                call |= {"checkpoint": "latest" if keyed else self._checkpoint, "on_pending": "keep"}
         if answers:
             call["responses"] = {self._asked[text]: f"yes to {text}" for text in answers}
-        if self._manner.random() < 0.4:
-            call["idempotency_key"] = f"turn {number} of {self.run_id}"
         return call
 
     async def _made(self, call: dict[str, object]):
@@ -124,7 +144,7 @@ class Talk:
             return call
         if "idempotency_key" in call or (header.status not in RESTING and self._manner.random() < 0.5):
             return call
-        return {"run_id": self.run_id, "checkpoint": "latest"}
+        return self._continuation
 
     async def _head(self) -> Header | None:
         while True:

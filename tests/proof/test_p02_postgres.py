@@ -99,7 +99,7 @@ def test_a_call_that_is_cut_at_any_commit_is_made_again(postgres, proxy, tmp_pat
 def test_servers_are_ended_under_load(nursery, tmp_path, tried, part) -> None:
     """Immediate and fast restarts, killed servers, killed backends: nothing acknowledged is lost, nothing is half."""
     seed = secrets.randbits(32)
-    told: list[Told] = [{"name": f"p{n}", "runs": 8, "turns": 20, "seed": seed + 100 * n} for n in range(3)]
+    told: list[Told] = [{"name": f"p{n}", "runs": 8, "turns": 12, "seed": seed + 100 * n} for n in range(3)]
     with own_server(tmp_path) as server:
         set_up(server)
         load = Load(nursery, server, tmp_path, told, seed)

@@ -11,14 +11,18 @@ from tests.proof.racing import race
 where = racing.where
 
 #: Each store with its line in the table.
-STORES = [
-    pytest.param("sqlite", marks=pytest.mark.promise("P3", "rounds of 2, 8 and 32 processes on a SQLite file")),
-    pytest.param("postgres", marks=pytest.mark.promise("P3", "rounds of 2, 8 and 32 processes in PostgreSQL")),
+ON_FILES = pytest.mark.promise("P3", "rounds of 2, 8 and 32 processes on a SQLite file")
+ON_SERVERS = pytest.mark.promise("P3", "rounds of 2, 8 and 32 processes in PostgreSQL")
+STORES = [pytest.param("sqlite", marks=ON_FILES), pytest.param("postgres", marks=ON_SERVERS)]
+#: The short form: store, processes, rounds.
+SHORT = [
+    pytest.param("sqlite", 2, 28, marks=ON_FILES),
+    pytest.param("sqlite", 8, 14, marks=ON_FILES),
+    pytest.param("postgres", 4, 14, marks=ON_SERVERS),
 ]
 
 
-@pytest.mark.parametrize(("processes", "number"), [(2, 28), (8, 14)])
-@pytest.mark.parametrize("where", STORES, indirect=True)
+@pytest.mark.parametrize(("where", "processes", "number"), SHORT, indirect=["where"])
 def test_of_several_processes_that_go_on_with_a_run_exactly_one_runs(
     nursery, tmp_path, tried, where, processes, number
 ):
@@ -70,7 +74,7 @@ def test_several_processes_make_a_file_at_one_moment(nursery, tmp_path):
     """Six processes, each with a run of its own, find no file at all: one makes it, and all use it."""
     names = [f"p{number}" for number in range(6)]
     told = replace(RACES["one new run"], call={"message": "{name}", "run_id": "{name}"})
-    for number in range(3):
+    for number in range(2):
         (tmp_path / str(number)).mkdir()
         course = Course(nursery, tmp_path / str(number), names)
         replies = course.replies(told, {}, meets_at="call")
