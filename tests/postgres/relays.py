@@ -261,7 +261,11 @@ def _connected(url: str) -> socket.socket:
         host, port = info.host, info.port
     if host.startswith("/"):
         found = socket.socket(socket.AF_UNIX)
-        found.connect(f"{host}/.s.PGSQL.{port}")
+        try:
+            found.connect(f"{host}/.s.PGSQL.{port}")
+        except OSError:
+            found.close()
+            raise
         return found
     return socket.create_connection((host, port))
 
