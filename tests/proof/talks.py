@@ -16,6 +16,7 @@ from rehydrate.errors import (
     AlreadyAnsweredError,
     RehydrateError,
     RunExistsError,
+    RunFailedError,
     SaveFailedError,
     StaleCheckpointError,
     StoreUnavailableError,
@@ -28,6 +29,8 @@ from tests.processes.shop import Order, shop
 AGAIN = (StoreUnavailableError, SaveFailedError)
 #: What a call without a key ends with that is made again after all had been done.
 REFUSALS = (StaleCheckpointError, RunExistsError, AlreadyAnsweredError)
+#: What is said of an invocation that was lost so often that it failed, as it should; a continuation tries it again.
+LOST = "attempts in a row was lost"
 #: After so many calls in one turn something else is wrong.
 IN_VAIN = 1000
 
@@ -99,6 +102,12 @@ class Talk:
             except AGAIN as error:
                 self._again(error)
                 given = await self._made_again(call, number)
+            except RunFailedError as error:
+                # Five ends of the server in a row, each in the middle of one invocation: that is told, and goes on.
+                if LOST not in str(error):
+                    raise
+                self._again(error)
+                given = self._continuation
             except REFUSALS as error:
                 # What was on its way when a line was lost has come after all.
                 if given is not call or not self._in_vain:
