@@ -16,6 +16,8 @@ from rehydrate.testing.store_contract import ManualClock
 from tests.processes import conversation, drained, shop
 from tests.processes.line import Line
 from tests.proof.p02_child import gated
+from tests.proof.talks import talking
+from tests.proof.unsafe import UNSAFE
 
 #: The workflows that a caller may call, each with the type of its messages.
 WORKFLOWS = {"shop": (shop.shop, shop.Order), "conversation": (conversation.conversation, conversation.Order)}
@@ -179,7 +181,9 @@ class Caller:
 
 
 def caller(line: Line, told: dict[str, object], *descriptors: int) -> None:
-    """Make the calls that are told, over one store object in one event loop."""
+    """Make the calls that are told, over one store object in one event loop; it may be told to be `unsafe` first."""
+    if "unsafe" in told:
+        UNSAFE[str(told["unsafe"])]()
     asyncio.run(Caller(line, told, *descriptors).listen())
 
 
@@ -189,4 +193,5 @@ JOBS = {
     "chained": drained.chained,
     "forking": drained.forking,
     "gated": gated,
+    "talking": talking,
 }
