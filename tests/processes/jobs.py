@@ -9,15 +9,27 @@ import os
 import signal
 import socket
 
-from rehydrate import PostgresCheckpointStorage, SqliteCheckpointStorage, WorkflowContext, WorkflowRunResult
+from rehydrate import (
+    FileCheckpointStorage,
+    PostgresCheckpointStorage,
+    SqliteCheckpointStorage,
+    WorkflowContext,
+    WorkflowRunResult,
+)
 from rehydrate.errors import RehydrateError, RunFailedError
 from rehydrate.model.checkpoint import Commit
 from rehydrate.testing.store_contract import ManualClock
-from tests.processes import conversation, drained, shop
+from tests.processes import conversation, drained, interview, shop
 from tests.processes.line import Line
+from tests.proof.broken_stores import BROKEN
 
-#: The workflows that a caller may call, each with the type of its messages.
-WORKFLOWS = {"shop": (shop.shop, shop.Order), "conversation": (conversation.conversation, conversation.Order)}
+#: The workflows that a caller may call, each with the type of its messages. They are built before any process is
+#: forked, which costs each of them less than to build its own; a definition holds nothing of a run.
+WORKFLOWS = {
+    "shop": (shop.shop(), shop.Order),
+    "conversation": (conversation.conversation(), conversation.Order),
+    "interview": (interview.interview(), conversation.Order),
+}
 
 
 class FaultError(Exception):
@@ -64,18 +76,25 @@ class CallerStore(Fated, SqliteCheckpointStorage):
     """Such a store in a file."""
 
 
+class FileCallerStore(Fated, FileCheckpointStorage):
+    """Such a store in a folder."""
+
+
 class PostgresCallerStore(Fated, PostgresCheckpointStorage):
     """Such a store in PostgreSQL."""
 
 
-def caller_store(told: dict[str, object]) -> CallerStore | PostgresCallerStore:
-    """Return the store that a caller is told to use: a URL and a schema, or a file."""
+def caller_store(told: dict[str, object]) -> CallerStore | FileCallerStore | PostgresCallerStore:
+    """Return the store that a caller is told to use: a URL and a schema, a folder or a file; it may be broken."""
     clock = ManualClock(float(told["now"])) if "now" in told else None
     keep_events = bool(told.get("keep_events"))
     if "postgres" in told:
         url, schema = told["postgres"]
         return PostgresCallerStore(url, schema=schema, clock=clock, keep_events=keep_events)
-    return CallerStore(str(told["file"]), clock=clock, keep_events=keep_events)
+    kind, path = (FileCallerStore, told["folder"]) if "folder" in told else (CallerStore, told["file"])
+    if "broken" in told:
+        kind = type("Broken", (BROKEN[str(told["broken"])], kind), {})
+    return kind(str(path), clock=clock, keep_events=keep_events)
 
 
 def facts(result: WorkflowRunResult) -> dict[str, object]:
@@ -101,10 +120,9 @@ class Caller:
         self.name = str(told["name"])
         self.journal = os.open(str(told["journal"]), os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         self.fate = Fate({})
-        store = caller_store(told)
-        store.caller = self
-        make, self.message = WORKFLOWS[str(told.get("workflow", "shop"))]
-        self.workflow = make(store)
+        self.store = caller_store(told)
+        self.store.caller = self
+        self.workflow, self.message = WORKFLOWS[str(told.get("workflow", "shop"))]
 
     async def listen(self) -> None:
         """Make the calls that come, or several at once, until none comes any more."""
@@ -123,7 +141,9 @@ class Caller:
         """Make a call; where it `tells`, say the number of each committed event as it comes."""
         message = self.message(call.pop("message")) if "message" in call else None
         try:
-            stream = self.workflow.run(message, resources={"tools": self}, stream=True, **call)
+            stream = self.workflow.run(
+                message, resources={"tools": self}, stream=True, checkpoint_storage=self.store, **call
+            )
             async for event in stream:
                 if tells and not event.live:
                     self.line.send(event.sequence)
