@@ -21,6 +21,7 @@ from rehydrate.model.checkpoint import Commit
 from rehydrate.testing.store_contract import ManualClock
 from tests.processes import conversation, drained, interview, shop
 from tests.processes.line import Line
+from tests.proof import fleet
 from tests.proof.broken_stores import BROKEN
 
 #: The workflows that a caller may call, each with the type of its messages. They are built before any process is
@@ -202,4 +203,10 @@ def caller(line: Line, told: dict[str, object], *descriptors: int) -> None:
     asyncio.run(Caller(line, told, *descriptors).listen())
 
 
-JOBS = {"caller": caller, "drained": drained.drained, "chained": drained.chained, "forking": drained.forking}
+JOBS = {
+    "caller": caller,
+    "drained": drained.drained,
+    "chained": drained.chained,
+    "forking": drained.forking,
+    "fleet": fleet.fleet,
+}
