@@ -5,7 +5,7 @@ They are mixed in before a store's class, and a harness must notice each.
 
 import msgspec
 
-from rehydrate.model.checkpoint import CheckpointRef, Commit, Head, Stored
+from rehydrate.model.checkpoint import CheckpointRef, Commit, Head, Stored, TurnRow
 
 
 class Acknowledging:
@@ -54,3 +54,18 @@ BROKEN: dict[str, type] = {
     "keeps no events of the last commit": Eventless,
     "forgets the key of a turn that has ended": Unkeyed,
 }
+
+
+class Keyless:
+    """Keeps a key with the end of its turn, and not with the claim."""
+
+    async def commit(self, commit: Commit) -> None:
+        await super().commit(msgspec.structs.replace(commit, turn=None) if commit.lease.claim else commit)
+
+
+class Forgetful:
+    """Finds no turn by its key."""
+
+    async def find_turn(self, workflow: str, key: str) -> TurnRow | None:
+        await super().find_turn(workflow, key)
+        return None
