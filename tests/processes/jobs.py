@@ -8,6 +8,8 @@ import asyncio
 import os
 import signal
 import socket
+from collections.abc import Awaitable
+from typing import TypeVar
 
 from rehydrate import (
     FileCheckpointStorage,
@@ -17,13 +19,14 @@ from rehydrate import (
     WorkflowRunResult,
 )
 from rehydrate.errors import RehydrateError, RunFailedError
-from rehydrate.model.checkpoint import Commit
+from rehydrate.model.checkpoint import CheckpointRef, Commit, Head, RequestRow, Stored, TurnRow
 from rehydrate.testing.store_contract import ManualClock
 from tests.processes import conversation, drained, interview, shop
 from tests.processes.line import Line
 from tests.proof import fleet
 from tests.proof.broken_stores import BROKEN
 
+T = TypeVar("T")
 #: The workflows that a caller may call, each with the type of its messages. They are built before any process is
 #: forked, which costs each of them less than to build its own; a definition holds nothing of a run.
 WORKFLOWS = {
@@ -50,13 +53,40 @@ class Fate:
         self.dies_after: int = told.get("dies_after", -1)
         self.stalls_before: int = told.get("stalls_before", -1)
         self.commits = 0
+        #: A place, and how often it is passed before this process dies there.
+        self.dies_at, self.dies_after_times = told.get("dies_at", ["", -1])
         self.released: asyncio.Task[object] | None = None
+
+    def comes_by(self, place: str) -> None:
+        """Die where that was told."""
+        if place == self.dies_at:
+            if self.dies_after_times == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            self.dies_after_times -= 1
 
 
 class Fated:
-    """A store of a caller whose process may die or stall at one of its commits."""
+    """A store of a caller whose process may die at any of its calls, or stall at one of its commits."""
 
     caller: "Caller"
+
+    async def _around(self, name: str, call: Awaitable[T]) -> T:
+        self.caller.fate.comes_by(f"before {name}")
+        found = await call
+        self.caller.fate.comes_by(f"after {name}")
+        return found
+
+    async def head(self, run_id: str) -> Head | None:
+        return await self._around("head", super().head(run_id))
+
+    async def load(self, ref: CheckpointRef) -> Stored | None:
+        return await self._around("load", super().load(ref))
+
+    async def find_turn(self, workflow: str, key: str) -> TurnRow | None:
+        return await self._around("find_turn", super().find_turn(workflow, key))
+
+    async def find_request(self, request_id: str) -> RequestRow | None:
+        return await self._around("find_request", super().find_request(request_id))
 
     async def commit(self, commit: Commit) -> None:
         fate = self.caller.fate
@@ -68,7 +98,7 @@ class Fated:
             self.caller.wait_for_go()
         if number == fate.dies_before:
             os.kill(os.getpid(), signal.SIGKILL)
-        await super().commit(commit)
+        await self._around("commit", super().commit(commit))
         if number == fate.dies_after:
             os.kill(os.getpid(), signal.SIGKILL)
 
@@ -158,6 +188,7 @@ class Caller:
         """Note that an executor runs; then do what was told for it. A hold is over when the caller is sent anything."""
         os.write(self.journal, f"{ctx.run_id} {self.name} {entry}\n".encode())
         fate = self.fate
+        fate.comes_by(f"at {entry}")
         if entry in fate.forks:
             self.fork(ctx.run_id)
         if entry in fate.holds:

@@ -49,13 +49,6 @@ class Eventless:
         await super().commit(msgspec.structs.replace(commit, events=()) if ends else commit)
 
 
-BROKEN: dict[str, type] = {
-    "acknowledges a commit before it writes it": Acknowledging,
-    "keeps no events of the last commit": Eventless,
-    "forgets the key of a turn that has ended": Unkeyed,
-}
-
-
 class Keyless:
     """Keeps a key with the end of its turn, and not with the claim."""
 
@@ -69,3 +62,12 @@ class Forgetful:
     async def find_turn(self, workflow: str, key: str) -> TurnRow | None:
         await super().find_turn(workflow, key)
         return None
+
+
+BROKEN: dict[str, type] = {
+    "acknowledges a commit before it writes it": Acknowledging,
+    "keeps no events of the last commit": Eventless,
+    "forgets the key of a turn that has ended": Unkeyed,
+    "keeps a key with the end only": Keyless,
+    "finds no key": Forgetful,
+}
