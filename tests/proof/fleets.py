@@ -23,16 +23,16 @@ from tests.proof.fleet import Journal, Leg, tours
 ALLOWANCE = 6.0
 #: A grace time in which all that can end does.
 GENTLE = 15.0
-#: So many rounds follow the first of a tour.
-LEGS = 4
 
 
 class Fleet:
     """So many tours in flight; those that have ended are followed by others."""
 
-    def __init__(self, nursery: Nursery, folder: Path, seed: int, size: int, broken: str = "") -> None:
-        """`broken` names how the processes break their drain."""
-        self.nursery, self.folder, self.broken = nursery, folder, broken
+    def __init__(
+        self, nursery: Nursery, folder: Path, seed: int, size: int, *, legs: int = 4, broken: str = ""
+    ) -> None:
+        """After its first round a tour has so many more `legs`; `broken` names how the processes break their drain."""
+        self.nursery, self.folder, self.legs, self.broken = nursery, folder, legs, broken
         self.chance = random.Random(seed)
         self.names = [f"tour-{number}" for number in range(size)]
         #: Those in flight.
@@ -49,7 +49,7 @@ class Fleet:
         grace = self.chance.choice([0.0, 0.05, 0.3, GENTLE]) if not self.broken else 0.3
         told = {
             "file": str(self.folder / "runs.db"), "journal": str(self.folder / "journal"), "tours": ways,
-            "legs": LEGS, "grace": grace, "gentle": grace == GENTLE, "broken": self.broken,
+            "legs": self.legs, "grace": grace, "gentle": grace == GENTLE, "broken": self.broken,
         }  # fmt: skip
         child = self.nursery.child("fleet", told)
         ended = self._until_signal(child)
@@ -136,13 +136,13 @@ class Fleet:
             workflow = tours(Journal(self.folder / "journal"), store)
             for name in self.names:
                 try:
-                    found = await workflow.run(Leg(name, 1, LEGS), run_id=name)
+                    found = await workflow.run(Leg(name, 1, self.legs), run_id=name)
                 except RehydrateError as error:
                     if error.code != "run-exists":
                         wrong.append(f"{name}: {error}")
                         continue
                     found = await workflow.run(checkpoint="latest", run_id=name)
-                expected = await reference.run(Leg(name, 1, LEGS), run_id=name)
+                expected = await reference.run(Leg(name, 1, self.legs), run_id=name)
                 if facts(found) != facts(expected):
                     wrong.append(f"{name}: {facts(found)} instead of {facts(expected)}")
         return wrong + self._repeated(quiet)

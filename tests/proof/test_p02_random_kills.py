@@ -66,7 +66,7 @@ KINDS = {
 
 
 @pytest.mark.promise("P2", "random kills, one after the other")
-@pytest.mark.parametrize(("kind", "kills"), [*zip(KINDS, (16, 6, 4, 4), strict=True)])
+@pytest.mark.parametrize(("kind", "kills"), [*zip(KINDS, (12, 6, 3, 3), strict=True)])
 def test_random_kills_lose_nothing_acknowledged(
     nursery: Nursery, tmp_path: Path, tried: Tried, kind: str, kills: int
 ) -> None:
