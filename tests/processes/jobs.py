@@ -239,5 +239,6 @@ JOBS = {
     "drained": drained.drained,
     "chained": drained.chained,
     "forking": drained.forking,
+    "ending": drained.ending,
     "fleet": fleet.fleet,
 }

@@ -102,3 +102,13 @@ def test_the_child_of_a_fork_has_no_hook(nursery, tmp_path):
     child = nursery.child("forking", told(tmp_path, []))
     assert (child.receive(), child.receive()) == (-signal.SIGTERM, False)
     assert child.wait() == 0
+
+
+def test_a_program_that_comes_to_its_own_end_is_not_disturbed(nursery, tmp_path):
+    """Its only run ends while it is drained: nothing is broken off at its exit, and it has its own status."""
+    for _ in range(4):
+        child = nursery.child("ending", {**told(tmp_path, []), "errors": str(tmp_path / "errors")})
+        assert child.receive() == "a"
+        child.signal(signal.SIGTERM)
+        assert child.wait() == 0
+    assert (tmp_path / "errors").read_text() == ""
