@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from rehydrate import InMemoryCheckpointStorage, SqliteCheckpointStorage, Status
+from rehydrate import FileCheckpointStorage, InMemoryCheckpointStorage, SqliteCheckpointStorage, Status, Workflow
 from rehydrate.model.checkpoint import RESTING, Head, Latest
-from tests.processes.conversation import Order, conversation
-from tests.processes.jobs import facts
+from tests.processes.conversation import Order
+from tests.processes.jobs import WORKFLOWS, facts
 from tests.processes.line import PATIENCE
 from tests.processes.nursery import Child, Nursery
 
@@ -58,16 +58,25 @@ def answer_to(question: str) -> str:
 class Client:
     """Talks to one process after the other. `kills` counts those that it has killed."""
 
-    def __init__(self, nursery: Nursery, folder: Path, run_id: str, chance: random.Random) -> None:
+    def __init__(
+        self, nursery: Nursery, place: Path, run_id: str, chance: random.Random, told: dict[str, object]
+    ) -> None:
+        """Talk in runs that are kept in a place; its name says in which store. More is `told` to each process."""
         self.run_id = run_id
         self.continuation = {"run_id": run_id, "checkpoint": "latest"}
         self.nursery = nursery
         self.chance = chance
+        is_file = place.suffix == ".db"
         self.told = {
-            "file": str(folder / "runs.db"), "journal": "/dev/null", "name": "", "workflow": "conversation",
-            "keep_events": True,
+            "file" if is_file else "folder": str(place), "journal": "/dev/null", "name": "",
+            "workflow": "conversation", "keep_events": True, **told,
         }  # fmt: skip
-        self.store = SqliteCheckpointStorage(folder / "runs.db", keep_events=True)
+        self.store = (SqliteCheckpointStorage if is_file else FileCheckpointStorage)(place, keep_events=True)
+        self.workflow = WORKFLOWS[str(self.told["workflow"])][0]
+        #: One loop for all looks at the store: a new one costs more than the look.
+        self.loop = asyncio.Runner()
+        #: The head as it was last read; nobody but a living process of this client moves it.
+        self.head: Head | None = None
         #: The number of the newest event that was found in the store.
         self.kept = 0
         self.child: Child | None = None
@@ -86,9 +95,10 @@ class Client:
         number = len(self.results) + 1
         given = call
         for left in range(min(kills, KILLS_PER_CALL), -1, -1):
-            before = self.head()
+            before = self.head
             self.heard.clear()
             result = self.attempt(given, killed=left > 0)
+            self.head = self.do(self.store.head(self.run_id))
             first = 1 if before is None else before.header.events + 1
             assert self.heard == list(range(first, first + len(self.heard)))
             if result is None:
@@ -174,7 +184,7 @@ class Client:
 
     def check(self, number: int, before: Head | None, call: dict[str, object]) -> Head | None:
         """Look at what is there after a kill in turn `number`; `before` is the head before the killed attempt."""
-        head = self.head()
+        head = self.head
         if head is None:
             assert (self.event, self.results, before) == (0, [], None)
             return None
@@ -182,7 +192,7 @@ class Client:
         assert head.header.events >= self.event
         self.check_kept(head)
         # The records are counted, and their sum is compared, as they are loaded.
-        opened = {request.request_id for request in do(self.store.inspect(Latest(self.run_id))).requests}
+        opened = {request.request_id for request in self.do(self.store.inspect(Latest(self.run_id))).requests}
         assert len(opened) == head.header.pending
         if head.header.turn == number:
             assert opened.isdisjoint(call.get("responses", {}))
@@ -190,45 +200,56 @@ class Client:
             assert head.header.turn == number - 1
             assert head.header.checkpoint_id == before.header.checkpoint_id
             assert opened >= set(call.get("responses", {}))
-        if self.results:
-            self.check_stored(self.results[-1])
         return head
 
     def check_result(self, result: dict[str, object], number: int) -> None:
         """Check an acknowledged result against the store."""
         assert result.get("turn") == number, result
         self.results.append(result)
-        self.check_stored(result)
-        assert self.head().header.checkpoint_id == result["checkpoint"]
-        assert self.head().header.events >= self.event
-        self.check_kept(self.head())
+        assert self.head.header.checkpoint_id == result["checkpoint"]
+        assert self.head.header.events >= self.event
+        self.check_kept(self.head)
 
     def check_kept(self, head: Head) -> None:
         """Check that the store has kept each event of the commits that are there, and none of another."""
-        found = do(self.store.events(self.run_id, after=self.kept, limit=100_000))
+        found = self.do(self.store.events(self.run_id, after=self.kept, limit=100_000))
         assert [event.number for event in found] == list(range(self.kept + 1, head.header.events + 1))
         self.kept = head.header.events
 
     def check_stored(self, result: dict[str, object]) -> None:
         """Check that a result that was acknowledged is there as it was."""
-        found = do(self.store.inspect(result["checkpoint"]))
+        found = self.do(self.store.inspect(result["checkpoint"]))
         assert (found.header.turn, found.header.status.value) == (result["turn"], result["status"])
         assert list(found.outputs) == result["outputs"]
         assert sorted(r.request_id for r in found.requests) == sorted(r[0] for r in result["requests"])
 
-    def head(self) -> Head | None:
-        return do(self.store.head(self.run_id))
+    def do(self, call: Coroutine[None, None, T]) -> T:
+        return self.loop.run(call)
 
-    def close(self) -> None:
-        """Look at everything that was ever acknowledged, at the chain of checkpoints, and close the store."""
+    def at_rest(self) -> list[str]:
+        """Return what the run has filed once it is at rest."""
+        result = self.do(self.workflow.run(checkpoint="latest", run_id=self.run_id, checkpoint_storage=self.store))
+        assert result.status is Status.IDLE
+        return sorted(result.checkpoint.state["filed"])
+
+    def uninterrupted(self, steps: list[Step]) -> list[dict[str, object]]:
+        """Return the results of the same talk in one process, in memory."""
+        return self.do(uninterrupted(self.workflow, steps))
+
+    def check_all(self) -> None:
+        """Look at everything that was ever acknowledged, and at the chain of checkpoints."""
         for result in self.results:
             self.check_stored(result)
-        chain = do(self.store.history(self.run_id, limit=self.head().header.seq + 2))
+        chain = self.do(self.store.history(self.run_id, limit=self.head.header.seq + 2))
         assert [header.seq for header in chain] == list(range(len(chain)))[::-1]
         assert [h.previous_checkpoint_id for h in chain] == [*(h.checkpoint_id for h in chain[1:]), None]
+
+    def close(self) -> None:
+        """Let the last process end, and close the store."""
         if self.child is not None:
             self.child.end()
-        do(self.store.close())
+        self.do(self.store.close())
+        self.loop.close()
 
 
 def refusal(call: dict[str, object]) -> str:
@@ -238,22 +259,19 @@ def refusal(call: dict[str, object]) -> str:
     return "StaleCheckpointError" if "checkpoint" in call else "RunExistsError"
 
 
-def do(call: Coroutine[None, None, T]) -> T:
-    return asyncio.run(call)
-
-
-async def uninterrupted(steps: list[Step]) -> list[dict[str, object]]:
-    """Return the results of the same talk in one process, in memory."""
-    workflow, results = conversation(InMemoryCheckpointStorage()), []
+async def uninterrupted(workflow: Workflow, steps: list[Step]) -> list[dict[str, object]]:
+    """Return the results of a talk in one process, in memory."""
+    store, results = InMemoryCheckpointStorage(), []
     result = None
     for step in steps:
         message = None if step.order is None else Order(step.order)
         if result is None:
-            result = await workflow.run(message, run_id="reference")
+            result = await workflow.run(message, run_id="reference", checkpoint_storage=store)
         else:
             ids = {request.data.text: request.request_id for request in result.pending_requests}
             answers = {ids[text]: answer_to(text) for text in step.answers}
-            result = await workflow.run(message, checkpoint=result, responses=answers, on_pending="keep")
+            given = {"responses": answers, "on_pending": "keep", "checkpoint_storage": store}
+            result = await workflow.run(message, checkpoint=result, **given)
         results.append(facts(result))
     return results
 
@@ -274,15 +292,3 @@ def filed(orders: int) -> list[str]:
         found += [f"{side} {number} {answer_to(f'{side} {number}')} 1/2 halved 2" for side in sides]
         found.append(f"quick {number}")
     return sorted(found)
-
-
-def at_rest(client: Client) -> list[str]:
-    """Return what the run has filed once it is at rest."""
-
-    async def read() -> list[str]:
-        workflow = conversation(client.store)
-        result = await workflow.run(checkpoint="latest", run_id=client.run_id)
-        assert result.status is Status.IDLE
-        return sorted(result.checkpoint.state["filed"])
-
-    return do(read())
