@@ -15,6 +15,7 @@ from rehydrate.model.checkpoint import Commit
 from rehydrate.testing.store_contract import ManualClock
 from tests.processes import conversation, drained, shop
 from tests.processes.line import Line
+from tests.proof import walking
 
 #: The workflows that a caller may call, each with the type of its messages.
 WORKFLOWS = {"shop": (shop.shop, shop.Order), "conversation": (conversation.conversation, conversation.Order)}
@@ -182,4 +183,10 @@ def caller(line: Line, told: dict[str, object], *descriptors: int) -> None:
     asyncio.run(Caller(line, told, *descriptors).listen())
 
 
-JOBS = {"caller": caller, "drained": drained.drained, "chained": drained.chained, "forking": drained.forking}
+JOBS = {
+    "caller": caller,
+    "drained": drained.drained,
+    "chained": drained.chained,
+    "forking": drained.forking,
+    "answered_once": walking.answered_once,
+}
