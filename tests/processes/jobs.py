@@ -15,7 +15,7 @@ from rehydrate.model.checkpoint import Commit
 from rehydrate.testing.store_contract import ManualClock
 from tests.processes import conversation, drained, shop
 from tests.processes.line import Line
-from tests.proof import walking
+from tests.proof import conversing, walking
 
 #: The workflows that a caller may call, each with the type of its messages.
 WORKFLOWS = {"shop": (shop.shop, shop.Order), "conversation": (conversation.conversation, conversation.Order)}
@@ -189,4 +189,5 @@ JOBS = {
     "chained": drained.chained,
     "forking": drained.forking,
     "answered_once": walking.answered_once,
+    "talked": conversing.talked,
 }

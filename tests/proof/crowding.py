@@ -23,6 +23,8 @@ from rehydrate.model.checkpoint import Latest
 from tests.processes.line import PATIENCE
 from tests.proof.crowd import Order, Tools, expected, mark
 
+#: What this process has open.
+FILES = Path("/proc/self/fd" if Path("/proc/self/fd").exists() else "/dev/fd")
 Flow = Workflow | FunctionalWorkflow
 
 
