@@ -42,10 +42,10 @@ def two_rounds(flow: Flow, kind: str, folder: Path, first: int, count: int) -> l
 
 @pytest.mark.promise("P12", "runs at once over one graph or function, 3 of 10 stopped")
 @pytest.mark.parametrize("make", MAKES)
-@pytest.mark.parametrize(("kind", "count"), [("memory", 150), ("sqlite", 50)])
+@pytest.mark.parametrize(("kind", "count"), [("memory", 50), ("sqlite", 20)])
 def test_concurrent_runs_of_one_definition_do_not_see_each_other(kind, count, make, tmp_path, tried):
     """Each has its own outputs, question, state and instances; afterwards nothing of them is left in memory."""
-    assert two_rounds(MAKES[make](), kind, tmp_path, 20, count) == []
+    assert two_rounds(MAKES[make](), kind, tmp_path, 10, count) == []
     tried(count)
 
 
@@ -54,9 +54,9 @@ def test_concurrent_runs_of_one_definition_do_not_see_each_other(kind, count, ma
 @pytest.mark.parametrize("make", MAKES)
 @pytest.mark.parametrize(("kind", "count"), [("memory", 10_000), ("sqlite", 1000)])
 def test_many_concurrent_runs_of_one_definition_do_not_see_each_other(kind, count, make, tmp_path, tried):
-    """The same for ten thousand; memory is flat after as many before."""
-    assert two_rounds(MAKES[make](), kind, tmp_path, count, count) == []
-    tried(2 * count)
+    """The same for ten thousand; what is there afterwards is what was there after a fifth of them."""
+    assert two_rounds(MAKES[make](), kind, tmp_path, count // 5, count) == []
+    tried(count // 5 + count)
 
 
 @pytest.mark.promise("P12", "runs at once in four threads with event loops of their own")
@@ -66,8 +66,8 @@ def test_runs_in_several_threads_and_event_loops_do_not_see_each_other(kind, mak
     """Four loops use one workflow object and one store object at the same time, with runs of their own."""
     flow, store = MAKES[make](), store_of(kind, tmp_path)
     with ThreadPoolExecutor(4) as threads:
-        shares = [range(first, first + 20) for first in range(0, 80, 20)]
+        shares = [range(first, first + 10) for first in range(0, 40, 10)]
         done = [threads.submit(asyncio.run, wrong_in_a_crowd(flow, store, share)) for share in shares]
         assert [each.result() for each in done] == [[]] * 4
     asyncio.run(store.close())
-    tried(80)
+    tried(40)
