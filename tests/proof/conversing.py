@@ -18,7 +18,7 @@ DONE = ["hear", "look", "try", "try"]
 
 @dataclass
 class Talk:
-    """A conversation, by turns from 1. `sizes` and `written`: bytes and records that each has saved."""
+    """A conversation, by turns from 1. `sizes` and `written`: bytes that each has saved, and scopes in which."""
 
     make: str
     store: CheckpointStorage
@@ -82,7 +82,7 @@ class Talk:
     def dearer(self, early: range, late: range) -> list[str]:
         """Name what late turns cost more than early ones did, in the middle and at most."""
         wrong: list[str] = []
-        for what, costs, allowed in (("bytes", self.sizes, 1.15), ("records", self.written, 1.0)):
+        for what, costs, allowed in (("bytes", self.sizes, 1.15), ("scopes written", self.written, 1.0)):
             one, other = (sorted(costs[number] for number in turns) for turns in (early, late))
             middles = one[len(one) // 2], other[len(other) // 2]
             if middles[1] > middles[0] * allowed:
