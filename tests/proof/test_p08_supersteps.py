@@ -8,7 +8,7 @@ from tests.proof.supersteps import Supersteps
 
 
 @pytest.mark.promise("P8", "histories of messages, faults and crashes beside a model")
-@pytest.mark.parametrize("examples", [12, pytest.param(1000, marks=pytest.mark.proof)])
+@pytest.mark.parametrize("examples", [8, pytest.param(600, marks=pytest.mark.proof)])
 def test_a_run_stands_as_its_model_after_every_call(examples, tried):
     """State, outputs, and what every handler reads are those of a small model of supersteps."""
     options = settings(
