@@ -28,6 +28,7 @@ from tests.proof.talks import talking
 from tests.proof.unsafe import UNSAFE
 from tests.proof import fleet
 from tests.proof.broken_stores import BROKEN
+from tests.proof import conversing, walking
 
 T = TypeVar("T")
 #: The workflows that a caller may call, each with the type of its messages. They are built before any process is
@@ -248,4 +249,6 @@ JOBS = {
     "talking": talking,
     "ending": drained.ending,
     "fleet": fleet.fleet,
+    "answered_once": walking.answered_once,
+    "talked": conversing.talked,
 }
