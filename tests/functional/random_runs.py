@@ -97,14 +97,15 @@ async def wrong_from_checkpoints(
 async def wrong_from(
     facts: RunFacts, calls: Calls, checkpoint: WorkflowCheckpoint, fork: str | None, further: int
 ) -> list[str]:
+    """Take up one checkpoint, as a fork or as it is; name what differs, and steps that ran again."""
     wrong = await Replay(calls, facts, checkpoint, fork, further).compare()
-    birth = None
-    if fork is not None:
+    known = remembered(checkpoint.records)
+    if fork is not None and known:
         assert calls.store is not None
         run = await newest(calls.store, fork)
-        birth = birth_of(run) if run is not None else None
+        known = remembered(checkpoint.records, birth_of(run) if run is not None else None)
     assert calls.journal is not None
-    twice = remembered(checkpoint.records, birth) & set(calls.journal.finished)
+    twice = known & set(calls.journal.finished)
     where = f"seed {calls.family.seed}, checkpoint {checkpoint.header.seq}"
     return [*wrong, *([f"{where}: {len(twice)} finished steps ran again"] if twice else [])]
 
