@@ -36,7 +36,8 @@ from tests.differential.script import MOST_CALLS, STOPPED, Step, first_step, is_
 class Calls:
     """Calls of one family's workflow on one store (or none); `chance` decides only how long handlers take.
 
-    `keyed`: every call that brings something has an idempotency key. `slow`, `stubborn`, `journal`: see `Weather`.
+    `keyed`: every call that brings something has an idempotency key. `slow`, `stubborn`, `turns`, `journal`: see
+    `Weather`.
     """
 
     family: FamilyPlan
@@ -48,11 +49,12 @@ class Calls:
     slow: bool = False
     stubborn: bool = False
     journal: Journal | None = None
+    turns: Sequence[int] = (0, 0, 1, 2, 5, 9)
 
     def weather(self, number: int) -> dict[str, object]:
         """The resources of a call."""
         chance, stormy = self.chance * 1000 + number, is_stormy(self.family, number)
-        kinds = {"slow": self.slow, "stubborn": self.stubborn}
+        kinds = {"slow": self.slow, "stubborn": self.stubborn, "turns": self.turns}
         return {"weather": Weather(chance, stormy=stormy, **kinds, journal=self.journal)}
 
     def options(self, number: int, step: Step, **options: object) -> dict[str, object]:
@@ -160,7 +162,7 @@ class Replay:
         expected = self.facts.calls[number]
         found = call_facts(result, result.events)
         wrong = [f"call {number}: {text}" for text in differences(expected, found)]
-        wrong += [f"call {number}: {text}" for text in self._tail(expected, result)]
+        wrong += [f"call {number}: {text}" for text in self._tail(expected, result) + self._numbers(result)]
         return wrong + await self._from(number + 1, result.checkpoint, result.pending_requests, result)
 
     def _goes_on_at_once(self) -> bool:
@@ -186,6 +188,17 @@ class Replay:
             return wrong + tail_differences(expected.events, rest)
         tail = [event for event in expected.events if event.sequence > self.checkpoint.header.events]
         return wrong + event_differences(tail, rest)
+
+    def _numbers(self, result: WorkflowRunResult) -> list[str]:
+        """Say so where events are not numbered on from those of the checkpoint; a fork numbers its own.
+
+        Where nothing was left to do nothing is committed, and what is told again has the last number.
+        """
+        numbers = [event.sequence for event in result.events if not event.live]
+        last = 0 if self.fork is not None else self.checkpoint.header.events
+        idle = self.at_end and self.fork is None and self.checkpoint.status not in STOPPED
+        wanted = [last + (0 if idle else place) for place in range(1, len(numbers) + 1)]
+        return [] if numbers == wanted else [f"events are numbered {numbers} instead of {wanted}"]
 
     async def _from(
         self,

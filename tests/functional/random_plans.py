@@ -185,3 +185,12 @@ class Drawing:
         if kind == "sleep" or target in self.sleeps:
             self.sleeps.add(name)
         return OpPlan(kind, f"{name}.{self._count}", target)
+
+
+def kinds_of(ops: list[OpPlan]) -> set[str]:
+    """Name all that is done, and what of it in branches."""
+    found: set[str] = set()
+    for op in ops:
+        found |= {op.kind, op.mode if op.blocks else op.kind}
+        found |= {f"{kind} in a branch" for block in op.blocks for kind in kinds_of(block)}
+    return found

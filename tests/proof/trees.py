@@ -1,7 +1,8 @@
 """Trees: random families of graphs and functions in one another, eight scopes deep, drawn from a seed.
 
-A level is narrow, so that a run stays small: it leads to what is below it. One or two levels in a tree are wide, with
-blocks of every kind of edge. The same seed gives the same tree in every process; nothing here knows the library.
+A level is narrow, so that a run stays small: it leads to what is below it. One or two levels in a tree, in a flat one
+perhaps all, are wide, with blocks of every kind of edge. The same seed gives the same tree in every process; nothing
+here knows the library.
 """
 
 from __future__ import annotations
@@ -18,6 +19,10 @@ from tests.functional.random_plans import Drawing as Programs
 from tests.functional.random_plans import ProgramPlan
 
 DEEPEST: Final = 8
+#: Half of the trees of so many levels or fewer are wide on all of them.
+ALL_WIDE: Final = 3
+#: From here on a level that is wide has one block, of those in which messages meet again, so that enough comes so far.
+DEEP: Final = 5
 
 
 class TreePlan(msgspec.Struct):
@@ -38,7 +43,9 @@ def draw_tree(seed: int) -> TreePlan:
     depth = seed % (DEEPEST + 1)
     # What is asked beside a timer is left to time, so every sixth tree sleeps and asks nothing.
     drawing = _Tree(random, sleeps=random.random() < 1 / 6)
-    wide = {random.choice((0, depth // 2)), random.choice((depth, depth, (depth + 1) // 2))}
+    wide = {random.choice((depth, depth, depth - 1)), random.choice((0, depth // 2) if depth < DEEP else (depth, 2))}
+    if depth <= ALL_WIDE and random.random() < 0.5:
+        wide = set(range(depth + 1))
     for level in range(depth, -1, -1):
         drawing.level(level, wide=level in wide)
     draw_nesting(seed, drawing.graphs, intercept=0.2)
@@ -54,7 +61,7 @@ def draw_tree(seed: int) -> TreePlan:
             pending="cancel" if random.random() < 0.3 else "keep",
             stormy=not drawing.sleeps and random.random() < 0.3,
             stopped=random.choice(("continue", "continue", "discard", "finish")),
-            fuel=random.choice((15, 20, 30)) + 3 * depth,
+            fuel=random.choice((15, 20, 30)) + 4 * depth,
         ),
         max_concurrency=random.choice((None, None, 1, 2)),
         delay=0.001 * (seed % 2),
@@ -78,7 +85,8 @@ class _Tree:
         if level and wide and self.random.random() < 0.5:
             names.append(f"other{level}")
         for name in names:
-            if self.random.random() < (0.3 if level else 0.12):
+            chance = 0.12 if level == 0 else 0.25 if self.below else 0.45
+            if self.random.random() < chance:
                 self._program(name)
             else:
                 self._graph(name, level, wide=wide)
@@ -114,8 +122,10 @@ class _Level(Drawing):
         super().__init__(random, name, level, children)
 
     def graph(self) -> GraphPlan:
-        if self.wide:
+        if self.wide and self.level < DEEP:
             return super().graph()
+        if self.wide:
+            self.random.choice((self._diamond, self._ladder, self._map, self._map))()
         while self.wanted:
             self._chain(self.wanted[-1])
         if self.random.random() < 0.3:
@@ -124,9 +134,14 @@ class _Level(Drawing):
             self._loop(0)
         if all(node.kind in ("function", "workflow") for node in self.nodes):
             self._end()
+        if not self.wide:
+            self._lead_on()
+        return GraphPlan(self.name, self.nodes, self.groups, self.random.choice((100, 100, 100, 100, 7)))
+
+    def _lead_on(self) -> None:
+        """Let each message lead to one below."""
         for node in self.nodes:
             node.sends = (1,)
         for group in self.groups:
             if not group.fuel:
                 group.modulus = 0
-        return GraphPlan(self.name, self.nodes, self.groups, self.random.choice((100, 100, 100, 100, 7)))
