@@ -80,6 +80,7 @@ def noticed(jobs: Iterable[Job]) -> bool:
         return True
 
 
+@pytest.mark.notices("P1")
 @pytest.mark.parametrize("name", BROKEN_LOADS)
 def test_a_load_that_loses_something_is_noticed(name: str, jobs: list[Job], monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever kind of record a restore forgets or changes, some replay differs from its reference."""
@@ -93,6 +94,7 @@ def test_a_load_that_loses_something_is_noticed(name: str, jobs: list[Job], monk
     assert noticed(jobs)
 
 
+@pytest.mark.notices("P1")
 def test_an_instance_that_is_not_restored_is_noticed(jobs: list[Job], monkeypatch: pytest.MonkeyPatch) -> None:
     """A restore hook that is not called shows in the messages of the executor."""
 
@@ -103,6 +105,7 @@ def test_an_instance_that_is_not_restored_is_noticed(jobs: list[Job], monkeypatc
     assert noticed(jobs)
 
 
+@pytest.mark.notices("P1")
 def test_a_result_that_depends_on_who_came_first_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two runs with other finishing orders differ where handlers number what they do as they do it."""
     family = draw(14)
@@ -114,6 +117,7 @@ def test_a_result_that_depends_on_who_came_first_is_noticed(monkeypatch: pytest.
     assert run_differences(*runs) != []
 
 
+@pytest.mark.notices("P1")
 def test_an_engine_that_is_not_broken_is_not_accused(jobs: list[Job]) -> None:
     """The same replays show nothing with the engine as it is."""
     assert not noticed(jobs)

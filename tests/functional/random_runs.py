@@ -81,7 +81,7 @@ async def saved_steps(store: CheckpointStorage, run_id: str) -> set[str]:
 
 
 async def wrong_from_checkpoints(
-    reference: Reference, store: CheckpointStorage, chosen: Callable[[int], bool], *, further: int = 1
+    reference: Reference, store: CheckpointStorage, chosen: Callable[[int], bool]
 ) -> list[str]:
     """Take up the checkpoints of a reference, each in new workflows, as forks and without any store."""
     wrong: list[str] = []
@@ -90,7 +90,7 @@ async def wrong_from_checkpoints(
         if chosen(number):
             alone = number % 4 == 1
             calls = calls_of(reference.family, None if alone else store, 2 + number)
-            wrong += await wrong_from(reference.facts, calls, checkpoint, None if alone else f"again {number}", further)
+            wrong += await wrong_from(reference.facts, calls, checkpoint, None if alone else f"again {number}", 1)
     return wrong
 
 

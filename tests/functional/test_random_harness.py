@@ -103,6 +103,7 @@ def sampled(names: Iterable[str]) -> list[ParameterSet]:
     return [pytest.param(name, marks=[pytest.mark.proof] if at % 3 else []) for at, name in enumerate(names)]
 
 
+@pytest.mark.notices("P1")
 @pytest.mark.parametrize("name", sampled(BROKEN_LOADS))
 def test_a_load_that_loses_something_is_noticed(
     name: str, references: list[Taken], monkeypatch: pytest.MonkeyPatch
@@ -142,6 +143,7 @@ BROKEN_PASSES: dict[str, tuple[str, object]] = {
 }
 
 
+@pytest.mark.notices("P1")
 @pytest.mark.parametrize("name", sampled(BROKEN_PASSES))
 def test_a_pass_that_goes_on_otherwise_is_noticed(
     name: str, references: list[Taken], monkeypatch: pytest.MonkeyPatch
@@ -168,6 +170,7 @@ def test_scopes_numbered_as_they_are_called_are_noticed(monkeypatch: pytest.Monk
     assert _orders_differ(4)
 
 
+@pytest.mark.notices("P1")
 def test_an_engine_that_is_not_broken_is_not_accused(references: list[Taken]) -> None:
     """The same runs show nothing with the engine as it is."""
     assert not noticed(references, step=9)

@@ -19,6 +19,8 @@ from typing import Final, TypeVar
 import msgspec
 
 from rehydrate import CheckpointStorage, InMemoryCheckpointStorage, SqliteCheckpointStorage, Status, WorkflowCheckpoint
+from rehydrate.engine import passes
+from rehydrate.engine.passes import PACK
 from rehydrate.testing import run_virtually
 from tests.differential.facts import RunFacts
 from tests.differential.harness import Calls, reference_run, stored_checkpoints
@@ -32,16 +34,18 @@ Result = TypeVar("Result")
 
 
 class Order(msgspec.Struct):
-    """Run these trees. `folder`: each into a SQLite file there; where it is empty, in memory."""
+    """Run these trees. `folder`: each into a SQLite file there; where it is empty, in memory. `pack`: see `Job`."""
 
     seeds: list[int]
     folder: str = ""
+    pack: int = PACK
 
 
 class Job(msgspec.Struct):
     """One tree that has been run: its facts, and where its checkpoints are: a SQLite file, or their bytes.
 
-    `only`: the one checkpoint to take up, by its number; then bytes are those of that one.
+    `only`: the one checkpoint to take up, by its number; then bytes are those of that one. `pack`: so many calls of a
+    function that came back share a record.
     """
 
     seed: int
@@ -49,6 +53,7 @@ class Job(msgspec.Struct):
     database: str = ""
     exported: list[bytes] = []
     only: int | None = None
+    pack: int = PACK
 
     def alone(self, number: int) -> Job:
         """Return the job with one of its checkpoints only."""
@@ -76,8 +81,9 @@ async def write(seed: int, folder: str) -> Job:
     return Job(seed, facts, database, exported)
 
 
-async def take(job: Job) -> Found:
-    """Go on from each checkpoint of a job and name everything that differs from its reference."""
+async def take(job: Job, *, enough: int | None = None) -> Found:
+    """Go on from each checkpoint of a job and name everything that differs from its reference; stop at the checkpoint
+    at which that is enough."""
     found = Found(0, [])
     store: CheckpointStorage = SqliteCheckpointStorage(job.database) if job.database else InMemoryCheckpointStorage()
     calls = calls_of(draw_tree(job.seed), store, chance=2)
@@ -90,6 +96,8 @@ async def take(job: Job) -> Found:
         if job.only in (None, checkpoint.header.seq):
             found.taken += 1
             found.wrong += await _taken_up(job, calls, checkpoint)
+        if enough is not None and len(found.wrong) >= enough:
+            return found
     if job.only is None and numbers != list(range(job.facts.ends[-1] + 1)):
         found.wrong.append(f"seed {job.seed}: the checkpoints are numbered {numbers}")
     await store.close()
@@ -129,11 +137,16 @@ def _process(what: str, given: object, file: Path, result: type[Result]) -> Resu
 
 def _write(data: bytes) -> list[Job]:
     order = msgspec.msgpack.decode(data, type=Order)
-    return [run_virtually(write(seed, order.folder)) for seed in order.seeds]
+    vars(passes)["PACK"] = order.pack
+    jobs = [run_virtually(write(seed, order.folder)) for seed in order.seeds]
+    return [msgspec.structs.replace(job, pack=order.pack) for job in jobs]
 
 
 def _take(data: bytes) -> Found:
-    found = [run_virtually(take(job)) for job in msgspec.msgpack.decode(data, type=list[Job])]
+    found: list[Found] = []
+    for job in msgspec.msgpack.decode(data, type=list[Job]):
+        vars(passes)["PACK"] = job.pack
+        found.append(run_virtually(take(job)))
     return Found(sum(each.taken for each in found), [text for each in found for text in each.wrong])
 
 
