@@ -26,6 +26,7 @@ from tests.differential.facts import (
     is_continuation_start,
     request_names,
     tail_differences,
+    told,
 )
 from tests.differential.nodes import Journal, Weather
 from tests.differential.plans import FamilyPlan
@@ -102,8 +103,8 @@ def run_differences(one: RunFacts, other: RunFacts) -> list[str]:
     """Compare two runs of one script call by call."""
     wrong = [f"{len(other.calls)} calls instead of {len(one.calls)}"] if len(one.calls) != len(other.calls) else []
     for number, (expected, found) in enumerate(zip(one.calls, other.calls, strict=False)):
-        told = differences(expected, found) + event_differences(expected.events, found.events)
-        wrong += [f"call {number}: {text}" for text in told]
+        different = differences(expected, found) + event_differences(expected.events, found.events)
+        wrong += [f"call {number}: {text}" for text in different]
     return wrong
 
 
@@ -232,8 +233,8 @@ def split_surfaced(checkpoint: WorkflowCheckpoint, result: WorkflowRunResult) ->
     names = request_names(result.checkpoint.records)
     surfaced: list[str] = []
     rest: list[Told] = []
-    told = call_facts(result, result.events).events
-    for event, text in zip([event for event in result.events if not event.live], told, strict=True):
+    committed = [event for event in result.events if not event.live]
+    for event, text in zip(committed, told(committed, names), strict=True):
         name = names.get(event.request_id, "") if isinstance(event, RequestOpened) else ""
         if name in known:
             surfaced.append(name)

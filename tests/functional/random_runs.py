@@ -14,10 +14,12 @@ import msgspec
 
 from rehydrate import CheckpointStorage, InMemoryCheckpointStorage, WorkflowCheckpoint, WorkflowRunResult
 from rehydrate.codecs.checkpoints import encode_checkpoint
+from rehydrate.codecs.records import decode_records
 from rehydrate.engine.reading import next_due, scopes
 from rehydrate.engine.run import Run, birth_of
 from rehydrate.errors import StaleCheckpointError
 from rehydrate.ids import outer_id
+from rehydrate.model.checkpoint import key_text
 from rehydrate.model.passes import CallRecord
 from rehydrate.testing.driving import Crash
 from tests.differential.facts import RunFacts, call_facts, differences, record_facts, request_names
@@ -102,8 +104,8 @@ async def wrong_from(
     known = remembered(checkpoint.records)
     if fork is not None and known:
         assert calls.store is not None
-        run = await newest(calls.store, fork)
-        known = remembered(checkpoint.records, birth_of(run) if run is not None else None)
+        found = await calls.store.read(fork, [key_text("", "run", "")])
+        known = remembered(checkpoint.records, birth_of(Run(decode_records(found)))) if found else set()
     assert calls.journal is not None
     twice = known & set(calls.journal.finished)
     where = f"seed {calls.family.seed}, checkpoint {checkpoint.header.seq}"

@@ -111,7 +111,7 @@ async def _taken_up(job: Job, calls: Calls, checkpoint: WorkflowCheckpoint) -> l
     own = replace(calls, store=None if alone else calls.store, chance=2 + number, journal=Journal())
     at_end = checkpoint.status is not Status.RUNNING
     # What went on from a checkpoint has been compared whole; a call after it shows what is not in the records.
-    further = len(job.facts.calls) if number % 10 == 0 else int(at_end or number % 3 == 0)
+    further = len(job.facts.calls) if number % 10 == 0 else int(at_end or number % 4 == 0)
     return await wrong_from(job.facts, own, checkpoint, None if alone else f"again {number}", further)
 
 
