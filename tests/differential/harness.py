@@ -124,6 +124,7 @@ class Replay:
 
     `fork`: under a run id of its own. `further`: so many calls of the script follow the first one, if it has so many.
     `captured`: in which call the checkpoint was read out of the live run; then its number of events says nothing.
+    `numbered`: the events that follow are numbered on from those of the checkpoint, which is so in its own run only.
     """
 
     calls: Calls
@@ -132,6 +133,7 @@ class Replay:
     fork: str | None = None
     further: int = MOST_CALLS
     captured: int | None = None
+    numbered: bool = True
 
     @property
     def number(self) -> int:
@@ -195,6 +197,8 @@ class Replay:
 
         Where nothing was left to do nothing is committed, and what is told again has the last number.
         """
+        if self.captured is not None or not self.numbered:
+            return []
         numbers = [event.sequence for event in result.events if not event.live]
         last = 0 if self.fork is not None else self.checkpoint.header.events
         idle = self.at_end and self.fork is None and self.checkpoint.status not in STOPPED

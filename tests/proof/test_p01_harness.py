@@ -19,6 +19,7 @@ from rehydrate.model.passes import CallRecord, CallsRecord
 from rehydrate.model.records import Key, Record, ScopeRecord
 from rehydrate.runtime.events import Channel
 from rehydrate.testing import run_virtually
+from rehydrate.testing.virtual_time import StuckError
 from tests.proof.tree_contents import named, node_plan, seen_in
 from tests.proof.tree_jobs import Job, take, write
 from tests.proof.trees import DEEP, DEEPEST, TreePlan, draw_tree
@@ -109,7 +110,11 @@ def noticed(jobs: Iterable[Job], prepare: Callable[[Job], None] = lambda job: No
     """Name what is different in the first tree that shows anything."""
     for job in jobs:
         prepare(job)
-        if wrong := run_virtually(take(job, enough=1)).wrong:
+        try:
+            wrong = run_virtually(take(job, enough=1)).wrong
+        except StuckError as error:
+            wrong = [f"a run comes to no end: {error}"]
+        if wrong:
             return wrong
     return []
 
