@@ -23,12 +23,11 @@ from rehydrate.model.checkpoint import CheckpointRef, Commit, Head, RequestRow, 
 from rehydrate.testing.store_contract import ManualClock
 from tests.processes import conversation, drained, interview, shop
 from tests.processes.line import Line
+from tests.proof import conversing, fleet, walking
+from tests.proof.broken_stores import BROKEN
 from tests.proof.p02_child import gated
 from tests.proof.talks import talking
 from tests.proof.unsafe import UNSAFE
-from tests.proof import fleet
-from tests.proof.broken_stores import BROKEN
-from tests.proof import conversing, walking
 
 T = TypeVar("T")
 #: The workflows that a caller may call, each with the type of its messages. They are built before any process is
