@@ -142,6 +142,12 @@ class Left(NamedTuple):
         return [*found, f"{more} blocks"] if more > blocks else found
 
 
+def settle() -> None:
+    """Let the collector pass over all that is there by now: what other tests have left need not be counted."""
+    gc.collect()
+    gc.freeze()
+
+
 def what_is_there() -> Left:
     """Count the objects of the package's classes, of the tests' and of tasks, and what else a run could leave."""
     for thread in threading.enumerate():

@@ -107,7 +107,7 @@ async def _finished(workflow: Any, *arguments: object, **more: Any) -> dict[str,
         result = await workflow.run(*arguments, **more)
     except (AlreadyAnsweredError, RunExistsError, StaleCheckpointError):
         result = await workflow.run(checkpoint="latest", run_id="run", **where)
-    return facts(result)
+    return {name: fact.shown for name, fact in facts(result).items()}
 
 
 async def _first(store: CheckpointStorage, words: Words, resources: dict[str, Any]) -> dict[str, str]:

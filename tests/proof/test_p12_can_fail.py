@@ -12,7 +12,7 @@ from rehydrate.runtime import context, crew
 from rehydrate.runtime.remembering import Memory
 from rehydrate.runtime.state_view import read_state
 from tests.proof.crowd import function, graph
-from tests.proof.crowding import what_is_there, wrong_in_a_crowd
+from tests.proof.crowding import settle, what_is_there, wrong_in_a_crowd
 
 #: Runs of a round: three of them are stopped.
 COUNT = 10
@@ -128,6 +128,7 @@ def found(make: Callable[[], object]) -> list[str]:
     async def a_round() -> list[str]:
         return await wrong_in_a_crowd(flow, InMemoryCheckpointStorage(), range(COUNT))
 
+    settle()
     wrong = asyncio.run(a_round())
     before = what_is_there()
     return wrong + asyncio.run(a_round()) + what_is_there().since(before, 500)

@@ -9,7 +9,7 @@ import pytest
 
 from rehydrate import CheckpointStorage, InMemoryCheckpointStorage, SqliteCheckpointStorage
 from tests.proof.crowd import function, graph
-from tests.proof.crowding import Flow, what_is_there, wrong_in_a_crowd
+from tests.proof.crowding import Flow, settle, what_is_there, wrong_in_a_crowd
 
 MAKES: dict[str, Callable[[], Flow]] = {"graph": graph, "function": function}
 
@@ -33,6 +33,7 @@ def one_round(flow: Flow, kind: str, folder: Path, numbers: range) -> list[str]:
 
 def two_rounds(flow: Flow, kind: str, folder: Path, first: int, count: int) -> list[str]:
     """Run two crowds one after the other; name what was wrong, and what the second has left behind."""
+    settle()
     wrong = one_round(flow, kind, folder / "first", range(first))
     before = what_is_there()
     wrong += one_round(flow, kind, folder / "second", range(count))

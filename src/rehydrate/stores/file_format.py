@@ -248,9 +248,10 @@ def _checked(data: bytes, what: str) -> bytes:
     body, tail = data[:-_TAIL], data[-_TAIL:]
     if len(data) <= _TAIL or tail != _BEFORE + checksum(body).encode() + _AFTER:
         raise CheckpointCorruptError(what, "its checksum does not fit, or it is cut off")
-    if is_deep_json(body):
+    whole = body + b"}"
+    if is_deep_json(whole):
         raise CheckpointCorruptError(what, "it is nested deeper than any line that is written")
-    return body + b"}"
+    return whole
 
 
 def _check_format(body: bytes, what: str) -> None:
