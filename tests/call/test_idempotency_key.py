@@ -22,6 +22,7 @@ def check_replayed(again: WorkflowRunResult, first: WorkflowRunResult) -> None:
     assert again.pending_requests == first.pending_requests
 
 
+@pytest.mark.promise("P5", "duplicates one after the other")
 @pytest.mark.parametrize("depth", [1, 3])
 @pytest.mark.parametrize("row", ["1", "3", "4", "5", "4, latest", "5, latest", "7"])
 def test_a_turn_that_ended_well_is_replayed(world, store, depth, row):
@@ -42,6 +43,7 @@ def test_a_turn_that_ended_well_is_replayed(world, store, depth, row):
     assert run(everything(store)) == before
 
 
+@pytest.mark.promise("P5", "duplicates one after the other")
 def test_a_turn_is_replayed_after_later_turns(world, store):
     """Two turns later the key still gives the first turn's outputs and its open requests."""
     workflow = desk(world, store)
@@ -74,6 +76,7 @@ def test_a_replay_as_a_stream(world, store):
     assert world.diary == ["intake a,b?,c", "clerk a,b?,c"]
 
 
+@pytest.mark.promise("P5", "duplicates after a failure or a cancellation")
 @pytest.mark.parametrize("stop", [failed, cancelled])
 @pytest.mark.parametrize("run_id", [None, "new"])
 def test_a_turn_that_did_not_end_well_is_continued(world, store, stop, run_id):
@@ -119,6 +122,7 @@ def test_a_failed_turn_that_was_dropped_is_replayed_as_failed(world, store):
     assert run(store.head("r")).header.checkpoint_id == head.checkpoint_id
 
 
+@pytest.mark.promise("P5", "duplicates while the turn runs")
 def test_a_turn_in_progress_is_not_run_twice(world, store):
     """While it runs the call with the key is `TurnInProgressError`, and the handler runs once."""
     workflow = desk(world, store)
@@ -137,6 +141,7 @@ def test_a_turn_in_progress_is_not_run_twice(world, store):
     assert world.diary == ["intake a", "clerk a"]
 
 
+@pytest.mark.promise("P5", "rounds in which tasks deliver one key at once")
 @pytest.mark.parametrize("checkpoint", [False, True])
 def test_two_calls_at_once_run_once(world, store, checkpoint):
     """Of ten equal calls at the same moment one runs; the others give its result or say that it is in progress."""
@@ -179,6 +184,7 @@ def test_a_turn_that_ends_while_its_key_is_looked_up_is_replayed_as_it_ended(wor
     assert again.outputs == ["1: a"]
 
 
+@pytest.mark.promise("P5", "another request with a used key")
 def test_another_request_with_the_key_is_refused(world, store):
     """Another message, answers, run arguments, policy or checkpoint with a used key is an error that names it."""
     workflow = desk(world, store)

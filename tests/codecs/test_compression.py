@@ -10,16 +10,18 @@ from pathlib import Path
 import pytest
 
 from rehydrate.codecs import MAX_BYTES, unwrap, wrap
-from rehydrate.codecs.compression import LEAST
+from rehydrate.codecs.compression import LEAST, RATIO
 from rehydrate.codecs.envelope import OVERHEAD
 from rehydrate.errors import CheckpointCorruptError, CheckpointFormatError, MissingExtraError
 from tests.codecs.unpacking import BOMB_BYTES, enveloped, frame_of, zstd
 
 ROOT = Path(__file__).resolve().parents[2]
-TEXT = b"".join(b"%d bottles of beer on the wall; " % number for number in range(1000))
+CHANCE = random.Random(5)
+TEXT = b"".join(b"%d bottles of beer on wall %d; " % (number, CHANCE.randrange(1000)) for number in range(1000))
+ZEROS = b"\0" * 5_000_000
 
 
-@pytest.mark.parametrize("body", [TEXT, TEXT * 100, b"\0" * 5_000_000], ids=["text", "long text", "zeros"])
+@pytest.mark.parametrize("body", [TEXT, TEXT * 100, ZEROS], ids=["text", "long text", "zeros"])
 def test_a_big_record_becomes_smaller_and_comes_back(body: bytes) -> None:
     """What compresses well is stored compressed, says so, and is read by whoever reads records."""
     whole = wrap(body, compress=True)
@@ -58,7 +60,7 @@ def test_every_flipped_bit_truncation_and_tail_is_reported() -> None:
 @pytest.mark.parametrize(
     ("size", "frame", "text"),
     [
-        (32_888, frame_of(TEXT), "says it has 32888 bytes and has more"),
+        (len(TEXT) - 2, frame_of(TEXT), "bytes and has more"),
         (len(TEXT) + 1, frame_of(TEXT), "ends early or goes on"),
         (len(TEXT), frame_of(TEXT)[:-1], "ends early or goes on"),
         (len(TEXT), frame_of(TEXT) + b"\0", "ends early or goes on"),
@@ -76,6 +78,19 @@ def test_what_is_not_what_it_says_is_refused(size: int, frame: bytes, text: str)
         unwrap(enveloped(size, frame))
 
 
+def test_a_record_unpacks_to_32_times_its_length_at_most() -> None:
+    """What becomes smaller than that is filled up with zeros, exactly; a reader takes no other filling."""
+    whole = wrap(ZEROS, compress=True)
+    assert len(whole) == OVERHEAD + len(ZEROS) // RATIO
+    assert RATIO == 32
+    data = whole[OVERHEAD:]
+    frame = data.rstrip(b"\0")[4:]
+    for wrong in (frame, data[4:-1], data[4:] + b"\0", data[4:-1] + b"x", data[4:-100] + b"x" + data[-99:]):
+        with pytest.raises(CheckpointCorruptError, match=r"allowed for its length|ends early or goes on"):
+            unwrap(enveloped(len(ZEROS), wrong))
+    assert unwrap(enveloped(len(ZEROS), data[4:])) == ZEROS
+
+
 def test_a_bomb_is_refused_in_bounded_memory() -> None:
     """32 KB that stand for a GiB are refused; the process needs no more than what the record said it has."""
     done = subprocess.run(
@@ -90,7 +105,11 @@ def test_a_bomb_is_refused_in_bounded_memory() -> None:
     found = json.loads(done.stdout)
     assert BOMB_BYTES == 2**30
     assert found["bytes"] < 40_000
-    assert [text.rsplit(" ", 2)[1:] for text in found["texts"]] == [["has", "more."]] * 2 + [["are", "allowed."]]
+    assert [text.rsplit(" ", 2)[1:] for text in found["texts"]] == [
+        ["has", "more."],
+        ["its", "length."],
+        ["are", "allowed."],
+    ]
     assert found["peak"] < 48 * 2**20
 
 

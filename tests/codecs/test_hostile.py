@@ -12,7 +12,6 @@ from rehydrate.codecs import TypeRegistry, ValueCodec, plain
 from rehydrate.errors import CheckpointCorruptError, WorkflowCheckpointException
 from rehydrate.model.sealed import Sealed
 from tests.codecs import models as m
-from tests.codecs.processes import run_apart
 from tests.codecs.test_round_trip import BUILT_IN, CLASSES
 
 CODEC = ValueCodec(TypeRegistry([m.Everything]))
@@ -162,8 +161,3 @@ def test_keys_made_to_collide_are_refused_at_once() -> None:
     ):
         with pytest.raises(CheckpointCorruptError, match="same hash"):
             CODEC.open(Sealed("set", data))
-
-
-def test_decoding_executes_nothing() -> None:
-    """Under an audit hook, opening good and damaged values imports, compiles, opens and starts nothing."""
-    assert run_apart("watched") == "nothing was run\n"

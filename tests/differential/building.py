@@ -44,7 +44,7 @@ def build(family: FamilyPlan, edition: Edition = Edition()) -> Workflow:
 
     def workflow(name: str) -> Workflow:
         if name not in built:
-            built[name] = _graph(family.graphs[name], workflow, family, edition)
+            built[name] = build_graph(family.graphs[name], workflow, family, edition)
         return built[name]
 
     root = workflow(family.root)
@@ -60,7 +60,10 @@ class StoppedClock:
         return 1_800_000_000.0
 
 
-def _graph(plan: GraphPlan, child: Callable[[str], Workflow], family: FamilyPlan, edition: Edition) -> Workflow:
+def build_graph(
+    plan: GraphPlan, child: Callable[[str], Workflow], family: FamilyPlan, edition: Edition = Edition()
+) -> Workflow:
+    """Build one workflow; `child` gives those in it."""
     executors: dict[str, Executor] = {}
     for item in plan.nodes:
         width = plan.width(item.id)

@@ -22,11 +22,11 @@ def draw(seed: int) -> FamilyPlan:
     graphs: dict[str, GraphPlan] = {}
     for level in range(depth, 0, -1):
         for name in [f"level{level}"] + ([f"other{level}"] if random.random() < 0.3 else []):
-            graphs[name] = _Drawing(random, name, level, _children(graphs, level + 1)).graph()
-    graphs["root"] = _Drawing(random, "root", 0, _children(graphs, 1)).graph()
+            graphs[name] = Drawing(random, name, level, _children(graphs, level + 1)).graph()
+    graphs["root"] = Drawing(random, "root", 0, _children(graphs, 1)).graph()
     draw_nesting(seed, graphs)
-    _make_flaky(seed, graphs)
-    _make_threaded(seed, graphs)
+    make_flaky(seed, graphs)
+    make_threaded(seed, graphs)
     return FamilyPlan(
         seed=seed,
         graphs=graphs,
@@ -43,7 +43,7 @@ def draw(seed: int) -> FamilyPlan:
     )
 
 
-def _make_flaky(seed: int, graphs: dict[str, GraphPlan]) -> None:
+def make_flaky(seed: int, graphs: dict[str, GraphPlan]) -> None:
     """Let some nodes fail a few times, by chance of their own, so that the graphs of a seed stay what they are."""
     for graph in graphs.values():
         for node in graph.nodes:
@@ -51,7 +51,7 @@ def _make_flaky(seed: int, graphs: dict[str, GraphPlan]) -> None:
                 node.flaky = Random(f"{seed} {graph.name} {node.id}").choice((0,) * 12 + (1, 2))
 
 
-def _make_threaded(seed: int, graphs: dict[str, GraphPlan]) -> None:
+def make_threaded(seed: int, graphs: dict[str, GraphPlan]) -> None:
     """Let some functions, and some classes with instance state, be plain functions, by chance of their own."""
     for graph in graphs.values():
         for node in graph.nodes:
@@ -63,7 +63,7 @@ def _children(graphs: dict[str, GraphPlan], level: int) -> list[str]:
     return [name for name in (f"level{level}", f"other{level}") if name in graphs]
 
 
-class _Drawing:
+class Drawing:
     """One workflow in the making. `tail` is the node that the next block begins at."""
 
     def __init__(self, random: Random, name: str, level: int, children: list[str]) -> None:

@@ -60,8 +60,13 @@ def call_facts(result: WorkflowRunResult, events: Sequence[Event]) -> CallFacts:
         outputs=[repr(output) for output in result.outputs],
         requests=[f"{names[request.request_id]}: {request.data!r}" for request in result.pending_requests],
         records=record_facts(run),
-        events=[Told(event.sequence, event.path, event_text(event, names)) for event in events if not event.live],
+        events=told(events, names),
     )
+
+
+def told(events: Sequence[Event], names: Mapping[str, str]) -> list[Told]:
+    """Return the committed ones of events as text; `names` are those of requests by outer id."""
+    return [Told(event.sequence, event.path, event_text(event, names)) for event in events if not event.live]
 
 
 def record_facts(run: Run) -> dict[str, str]:

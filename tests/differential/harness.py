@@ -26,6 +26,7 @@ from tests.differential.facts import (
     is_continuation_start,
     request_names,
     tail_differences,
+    told,
 )
 from tests.differential.nodes import Journal, Weather
 from tests.differential.plans import FamilyPlan
@@ -36,7 +37,8 @@ from tests.differential.script import MOST_CALLS, STOPPED, Step, first_step, is_
 class Calls:
     """Calls of one family's workflow on one store (or none); `chance` decides only how long handlers take.
 
-    `keyed`: every call that brings something has an idempotency key. `slow`, `stubborn`, `journal`: see `Weather`.
+    `keyed`: every call that brings something has an idempotency key. `slow`, `stubborn`, `turns`, `journal`: see
+    `Weather`.
     """
 
     family: FamilyPlan
@@ -48,11 +50,12 @@ class Calls:
     slow: bool = False
     stubborn: bool = False
     journal: Journal | None = None
+    turns: Sequence[int] = (0, 0, 1, 2, 5, 9)
 
     def weather(self, number: int) -> dict[str, object]:
         """The resources of a call."""
         chance, stormy = self.chance * 1000 + number, is_stormy(self.family, number)
-        kinds = {"slow": self.slow, "stubborn": self.stubborn}
+        kinds = {"slow": self.slow, "stubborn": self.stubborn, "turns": self.turns}
         return {"weather": Weather(chance, stormy=stormy, **kinds, journal=self.journal)}
 
     def options(self, number: int, step: Step, **options: object) -> dict[str, object]:
@@ -100,8 +103,8 @@ def run_differences(one: RunFacts, other: RunFacts) -> list[str]:
     """Compare two runs of one script call by call."""
     wrong = [f"{len(other.calls)} calls instead of {len(one.calls)}"] if len(one.calls) != len(other.calls) else []
     for number, (expected, found) in enumerate(zip(one.calls, other.calls, strict=False)):
-        told = differences(expected, found) + event_differences(expected.events, found.events)
-        wrong += [f"call {number}: {text}" for text in told]
+        different = differences(expected, found) + event_differences(expected.events, found.events)
+        wrong += [f"call {number}: {text}" for text in different]
     return wrong
 
 
@@ -121,6 +124,7 @@ class Replay:
 
     `fork`: under a run id of its own. `further`: so many calls of the script follow the first one, if it has so many.
     `captured`: in which call the checkpoint was read out of the live run; then its number of events says nothing.
+    `numbered`: the events that follow are numbered on from those of the checkpoint, which is so in its own run only.
     """
 
     calls: Calls
@@ -129,6 +133,7 @@ class Replay:
     fork: str | None = None
     further: int = MOST_CALLS
     captured: int | None = None
+    numbered: bool = True
 
     @property
     def number(self) -> int:
@@ -160,7 +165,7 @@ class Replay:
         expected = self.facts.calls[number]
         found = call_facts(result, result.events)
         wrong = [f"call {number}: {text}" for text in differences(expected, found)]
-        wrong += [f"call {number}: {text}" for text in self._tail(expected, result)]
+        wrong += [f"call {number}: {text}" for text in self._tail(expected, result) + self._numbers(result)]
         return wrong + await self._from(number + 1, result.checkpoint, result.pending_requests, result)
 
     def _goes_on_at_once(self) -> bool:
@@ -186,6 +191,19 @@ class Replay:
             return wrong + tail_differences(expected.events, rest)
         tail = [event for event in expected.events if event.sequence > self.checkpoint.header.events]
         return wrong + event_differences(tail, rest)
+
+    def _numbers(self, result: WorkflowRunResult) -> list[str]:
+        """Say so where events are not numbered on from those of the checkpoint; a fork numbers its own.
+
+        Where nothing was left to do nothing is committed, and what is told again has the last number.
+        """
+        if self.captured is not None or not self.numbered:
+            return []
+        numbers = [event.sequence for event in result.events if not event.live]
+        last = 0 if self.fork is not None else self.checkpoint.header.events
+        idle = self.at_end and self.fork is None and self.checkpoint.status not in STOPPED
+        wanted = [last + (0 if idle else place) for place in range(1, len(numbers) + 1)]
+        return [] if numbers == wanted else [f"events are numbered {numbers} instead of {wanted}"]
 
     async def _from(
         self,
@@ -219,8 +237,8 @@ def split_surfaced(checkpoint: WorkflowCheckpoint, result: WorkflowRunResult) ->
     names = request_names(result.checkpoint.records)
     surfaced: list[str] = []
     rest: list[Told] = []
-    told = call_facts(result, result.events).events
-    for event, text in zip([event for event in result.events if not event.live], told, strict=True):
+    committed = [event for event in result.events if not event.live]
+    for event, text in zip(committed, told(committed, names), strict=True):
         name = names.get(event.request_id, "") if isinstance(event, RequestOpened) else ""
         if name in known:
             surfaced.append(name)

@@ -22,8 +22,11 @@ from tests.differential.messages import Item, Question, answer_to, mix
 from tests.differential.plans import RENAMED, GraphPlan, NestingPlan, NodePlan
 
 
-def draw_nesting(seed: int, graphs: dict[str, GraphPlan]) -> None:
-    """Choose how each sub-workflow of a family is nested; in a third of the families all in the plain way."""
+def draw_nesting(seed: int, graphs: dict[str, GraphPlan], *, intercept: float = 0.4) -> None:
+    """Choose how each sub-workflow of a family is nested; in a third of the families all in the plain way.
+
+    `intercept`: how likely the graph around a sub-workflow takes its questions.
+    """
     random = Random(f"nesting {seed}")
     if random.random() < 0.33:
         return
@@ -32,7 +35,7 @@ def draw_nesting(seed: int, graphs: dict[str, GraphPlan]) -> None:
         for node in graph.nodes:
             if node.kind == "workflow":
                 node.nesting = NestingPlan(
-                    intercept=random.random() < 0.4,
+                    intercept=random.random() < intercept,
                     shared=random.random() < 0.4 and node.id not in mapped,
                     mapped=random.random() < 0.5,
                     timed=random.random() < 0.3,

@@ -37,6 +37,7 @@ class Weather:
     """A live object of one call: how long handlers take, and whether some of them fail.
 
     `slow`: in virtual time some take seconds. `stubborn`: they do not heed a cancellation, and do something else then.
+    `turns`: for how many turns of the event loop they let others run.
     """
 
     def __init__(
@@ -47,17 +48,19 @@ class Weather:
         slow: bool = False,
         stubborn: bool = False,
         journal: Journal | None = None,
+        turns: Sequence[int] = (0, 0, 1, 2, 5, 9),
     ) -> None:
         self._random = Random(chance)
         self.stormy = stormy
         self.slow = slow
         self.stubborn = stubborn
         self.journal = journal or Journal()
+        self._turns = turns
 
     async def pass_by(self, name: str) -> bool:
         """Let others run for a while; tell whether a cancellation was not heeded."""
         try:
-            for _ in range(self._random.choice((0, 0, 1, 2, 5, 9))):
+            for _ in range(self._random.choice(self._turns)):
                 await asyncio.sleep(0)
             if self.slow:
                 await pause(self._random.choice((0.0, 0.0, 0.0, 0.01, 1.0, 3.0)))

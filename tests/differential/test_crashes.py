@@ -110,6 +110,7 @@ async def wrong_after_crashes(family: FamilyPlan, every: int, folder: Path | Non
 
 
 #: 63 is so large that it alone takes as long as all the others; the long form has its like.
+@pytest.mark.promise("P4", "random graphs, crashed at their commits")
 @pytest.mark.parametrize(
     ("store", "seed", "every"),
     [
@@ -127,6 +128,7 @@ def test_the_same_call_again_after_a_crash_gives_what_the_uninterrupted_run_gave
 
 
 @pytest.mark.proof
+@pytest.mark.promise("P4", "random graphs, crashed at their commits")
 @pytest.mark.parametrize("store", ["memory", "sqlite"])
 @pytest.mark.parametrize("seed", range(2000, 2100))
 def test_the_same_call_again_after_a_crash_at_any_commit(seed: int, store: StoreKind, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from rehydrate.testing import claim_turns_again
 from tests.differential.moments import DRAINS
 from tests.differential.spawning import spawn
 from tests.differential.stopped import StoreKind, handed_over, stopped_runs
+from tests.proof.ledger import Tried
 
 
 @pytest.fixture(autouse=True)
@@ -18,13 +19,17 @@ def undrained() -> Iterator[None]:
     claim_turns_again()
 
 
+@pytest.mark.promise("drain", "random graphs, drained at random moments")
 @pytest.mark.parametrize(
     ("store", "seeds"), [("memory", range(5100, 5105)), ("sqlite", range(5101, 5104)), ("none", range(5110, 5115))]
 )
-def test_a_run_goes_on_after_a_drain_as_if_nothing_had_happened(store: StoreKind, seeds: range, tmp_path: Path) -> None:
+def test_a_run_goes_on_after_a_drain_as_if_nothing_had_happened(
+    store: StoreKind, seeds: range, tmp_path: Path, tried: Tried
+) -> None:
     """Wherever it is handed on, with handlers finished or cut off: outputs, state, requests and kept events are the
     same, nothing that had finished runs again, and the drain takes no longer than the handlers do, and its grace."""
     wrong, ends = stopped_runs(seeds, DRAINS, store, tmp_path, variants=4)
+    tried(4 * len(seeds))
     assert wrong == []
     seen = {"handed on", "cut off"}
     if store == "memory":
@@ -47,13 +52,15 @@ LONG: list[tuple[StoreKind, int, range]] = [
 
 
 @pytest.mark.proof
+@pytest.mark.promise("drain", "random graphs, drained at random moments")
 @pytest.mark.parametrize(
     ("store", "variants", "seeds"), LONG, ids=[f"{store}-{seeds[0]}-{seeds[-1]}" for store, _, seeds in LONG]
 )
 def test_a_run_goes_on_after_a_drain_at_any_moment(
-    store: StoreKind, variants: int, seeds: range, tmp_path: Path
+    store: StoreKind, variants: int, seeds: range, tmp_path: Path, tried: Tried
 ) -> None:
     """The long form of the same."""
+    tried(variants * len(seeds))
     assert stopped_runs(seeds, DRAINS, store, tmp_path, variants)[0] == []
 
 

@@ -1,30 +1,25 @@
 """The harness must be able to fail: it sees whatever a broken engine loses, and its graphs contain everything."""
 
 import asyncio
-from collections import Counter
 from collections.abc import Callable, Iterable
 from itertools import count
 
 import msgspec
 import pytest
 
-from rehydrate import InMemoryCheckpointStorage, WorkflowCheckpoint
+from rehydrate import InMemoryCheckpointStorage
 from rehydrate.codecs.records import decode_records
 from rehydrate.engine.run import Run
 from rehydrate.errors import InconsistentRunError
 from rehydrate.graph.executor import Executor
-from rehydrate.ids import ABOVE_ROOT, depth_of, scope_of
-from rehydrate.model.effects import Respond
 from rehydrate.model.records import (
     CounterRecord,
-    DoneRecord,
     JoinRecord,
     Key,
-    OutboxRecord,
     Record,
     ScopeRecord,
-    StepRecord,
 )
+from tests.differential.contents import seen_in_records
 from tests.differential.drawing import DEEPEST, draw
 from tests.differential.facts import RunFacts
 from tests.differential.harness import calls_of, reference_run, run_differences, stored_checkpoints
@@ -85,6 +80,7 @@ def noticed(jobs: Iterable[Job]) -> bool:
         return True
 
 
+@pytest.mark.notices("P1")
 @pytest.mark.parametrize("name", BROKEN_LOADS)
 def test_a_load_that_loses_something_is_noticed(name: str, jobs: list[Job], monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever kind of record a restore forgets or changes, some replay differs from its reference."""
@@ -98,6 +94,7 @@ def test_a_load_that_loses_something_is_noticed(name: str, jobs: list[Job], monk
     assert noticed(jobs)
 
 
+@pytest.mark.notices("P1")
 def test_an_instance_that_is_not_restored_is_noticed(jobs: list[Job], monkeypatch: pytest.MonkeyPatch) -> None:
     """A restore hook that is not called shows in the messages of the executor."""
 
@@ -108,6 +105,7 @@ def test_an_instance_that_is_not_restored_is_noticed(jobs: list[Job], monkeypatc
     assert noticed(jobs)
 
 
+@pytest.mark.notices("P1")
 def test_a_result_that_depends_on_who_came_first_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two runs with other finishing orders differ where handlers number what they do as they do it."""
     family = draw(14)
@@ -119,6 +117,7 @@ def test_a_result_that_depends_on_who_came_first_is_noticed(monkeypatch: pytest.
     assert run_differences(*runs) != []
 
 
+@pytest.mark.notices("P1")
 def test_an_engine_that_is_not_broken_is_not_accused(jobs: list[Job]) -> None:
     """The same replays show nothing with the engine as it is."""
     assert not noticed(jobs)
@@ -131,35 +130,7 @@ async def seen_in(seed: int) -> set[str]:
     seen = {call.status for call in facts.calls}
     seen |= {event.text.split()[0] for call in facts.calls for event in call.events}
     for checkpoint in await stored_checkpoints(store, "run"):
-        seen |= _seen_in_records(checkpoint)
-    return seen
-
-
-def _seen_in_records(checkpoint: WorkflowCheckpoint) -> set[str]:
-    run = checkpoint.records
-    seen: set[str] = set()
-    for _, record in run.records():
-        match record:
-            case OutboxRecord() if record.request:
-                seen.add("inner requests on their way up")
-            case StepRecord() if any(delivery.kind == "request" for delivery in record.deliveries):
-                seen.add("inner requests delivered")
-            case DoneRecord() if any(isinstance(effect, Respond) for effect in record.effects):
-                seen.add("answers from inside")
-            case _:
-                pass
-    for path, kind in run.tables:
-        depth = depth_of(path) if path != ABOVE_ROOT else 0
-        seen |= {kind, f"{kind} at depth {depth}"}
-        if kind == "attempt":
-            records = run.table(path, kind).values()
-            seen |= {f"attempts that failed {record.failed} times" for record in records if record.due is not None}
-        segments = [segment for segment in run.table(path, "scope") if segment]
-        stepping = run.table(path, "step").keys()
-        for number in Counter(scope_of(segment)[0] for segment in segments).values():
-            seen |= {"overlapping scopes"} if number > 1 else set()
-        if segments and stepping and not stepping >= set(segments):
-            seen.add("some scopes wait while others run")
+        seen |= seen_in_records(checkpoint)
     return seen
 
 

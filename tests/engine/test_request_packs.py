@@ -341,7 +341,7 @@ def test_a_name_with_a_number_that_cannot_be_read_is_told_when_a_run_is_loaded(
     run.apply({(_SCOPE, kind): {name: record}})
     header = CommitMaker().claim().header
     records = {key_text(*key): encode_record(one) for key, one in run.records()}
-    with pytest.raises(InconsistentRunError, match="I25"):
+    with pytest.raises(InconsistentRunError, match=r"I25|I33|I34"):
         restored(Stored(header, records, {}, Head(header, None, 1, False)))
 
 

@@ -69,7 +69,7 @@ def draw_programs(seed: int, *, mixed: bool = False) -> ProgramsPlan:
     `mixed`: some branches ask beside others that sleep, so that it is left to time what is asked when.
     """
     random = Random(f"programs {seed}")
-    drawing = _Drawing(random, mixed=mixed)
+    drawing = Drawing(random, mixed=mixed)
     depth = seed % 3
     below: list[str] = []
     if random.random() < 0.4:
@@ -96,7 +96,9 @@ def draw_programs(seed: int, *, mixed: bool = False) -> ProgramsPlan:
     return ProgramsPlan(seed, drawing.programs, drawing.houses, drawing.seeds, script, root, bound)
 
 
-class _Drawing:
+class Drawing:
+    """Programs in the making."""
+
     def __init__(self, random: Random, *, mixed: bool) -> None:
         self.random = random
         self.mixed = mixed
@@ -122,37 +124,38 @@ class _Drawing:
         return name
 
     def program(self, name: str, below: list[str], length: int, *, quiet: bool = False) -> str:
-        ops = self._block(name, below, length, 0, asks=not quiet, sleeps=True)
+        ops = self.block(name, below, length, 0, asks=not quiet, sleeps=True)
         if not quiet and self.random.random() < 0.5 and name not in self.asks:
-            ops.insert(self.random.randrange(len(ops) + 1), self._op(name, "ask"))
+            ops.insert(self.random.randrange(len(ops) + 1), self.op(name, "ask"))
         again = self.random.choice((0, 0, 0, 2))
         self.programs[name] = ProgramPlan(name, ops, again)
         return name
 
-    def _block(
+    def block(
         self, name: str, below: list[str], length: int, depth: int, *, asks: bool, sleeps: bool, raises: bool = False
     ) -> list[OpPlan]:
+        """Draw what is done one after the other; `depth` counts the branches around it."""
         ops: list[OpPlan] = []
         for _ in range(length):
             chance = self.random.random()
             if chance < 0.2 and asks:
-                ops.append(self._op(name, self.random.choice(ASKS)))
+                ops.append(self.op(name, self.random.choice(ASKS)))
             elif chance < 0.25 and sleeps:
-                ops.append(self._op(name, "sleep"))
+                ops.append(self.op(name, "sleep"))
             elif chance < 0.4:
                 kinds = STATE if depth == 0 else ("sum", "lane")
-                ops.append(self._op(name, self.random.choice(kinds)))
+                ops.append(self.op(name, self.random.choice(kinds)))
             elif chance < 0.55 and depth < 2:
                 ops.append(self._parallel(name, below, depth, asks=asks, sleeps=sleeps))
             elif chance < 0.7 and (called := self._callable(below, asks=asks, sleeps=sleeps)):
-                ops.append(self._op(name, "call", self.random.choice(called)))
+                ops.append(self.op(name, "call", self.random.choice(called)))
             elif chance < 0.74 and depth == 0 and asks:
                 self.storms = True
-                ops.append(self._op(name, "stormy"))
+                ops.append(self.op(name, "stormy"))
             elif chance < 0.8 and raises:
-                ops.append(self._op(name, "raised"))
+                ops.append(self.op(name, "raised"))
             else:
-                ops.append(self._op(name, self.random.choice(STEPS)))
+                ops.append(self.op(name, self.random.choice(STEPS)))
         return ops
 
     def _parallel(self, name: str, below: list[str], depth: int, *, asks: bool, sleeps: bool) -> OpPlan:
@@ -164,20 +167,30 @@ class _Drawing:
         mode = self.random.choice(modes)
         raises = mode == "exceptions"
         blocks = [
-            self._block(name, below, self.random.randint(1, 3), depth + 1, asks=asks, sleeps=sleeps, raises=raises)
+            self.block(name, below, self.random.randint(1, 3), depth + 1, asks=asks, sleeps=sleeps, raises=raises)
             for _ in range(self.random.randint(2, 3))
         ]
-        op = self._op(name, "parallel")
+        op = self.op(name, "parallel")
         op.mode, op.blocks = mode, blocks
         return op
 
     def _callable(self, below: list[str], *, asks: bool, sleeps: bool) -> list[str]:
         return [each for each in below if (asks or each not in self.asks) and (sleeps or each not in self.sleeps)]
 
-    def _op(self, name: str, kind: OpKind, target: str = "") -> OpPlan:
+    def op(self, name: str, kind: OpKind, target: str = "") -> OpPlan:
+        """Draw one thing to do."""
         self._count += 1
         if kind in {*ASKS, "stormy"} or target in self.asks:  # what fails beside a timer fails before or after it
             self.asks.add(name)
         if kind == "sleep" or target in self.sleeps:
             self.sleeps.add(name)
         return OpPlan(kind, f"{name}.{self._count}", target)
+
+
+def kinds_of(ops: list[OpPlan]) -> set[str]:
+    """Name all that is done, and what of it in branches."""
+    found: set[str] = set()
+    for op in ops:
+        found |= {op.kind, op.mode if op.blocks else op.kind}
+        found |= {f"{kind} in a branch" for block in op.blocks for kind in kinds_of(block)}
+    return found

@@ -76,7 +76,7 @@ def _house(plan: HousePlan, made: Callable[[str], Workflow]) -> Workflow:
 
 
 def _function(plan: ProgramPlan, made: Callable[[str], Workflow], programs: ProgramsPlan) -> Workflow:
-    targets = {op.target for op in _all(plan.ops) if op.target}
+    targets = {op.target for op in all_ops(plan.ops) if op.target}
     called = {name: made(name) for name in sorted(targets)}
 
     async def program(item: Item, ctx: FunctionalContext) -> int:
@@ -100,21 +100,23 @@ def _function(plan: ProgramPlan, made: Callable[[str], Workflow], programs: Prog
     )(program)
 
 
-def _all(ops: list[OpPlan]) -> list[OpPlan]:
+def all_ops(ops: list[OpPlan]) -> list[OpPlan]:
+    """Return what a program does, in its branches too."""
     found: list[OpPlan] = []
     for op in ops:
-        found += [op, *_all([inner for block in op.blocks for inner in block])]
+        found += [op, *all_ops([inner for block in op.blocks for inner in block])]
     return found
 
 
 @dataclass
 class Program:
-    """One run of a program: what each thing in its plan does to the mark."""
+    """One run of a program: what each thing in its plan does to the mark. `reach` is the fuel of what it calls."""
 
     plan: ProgramPlan
     ctx: FunctionalContext
     called: dict[str, Workflow]
     fuel: int
+    reach: int = 10
 
     async def block(self, ops: list[OpPlan], mark: int, lane: str) -> int:
         """Do one thing after the other."""
@@ -176,7 +178,7 @@ class Program:
             return "a wait was seen"
 
     async def _call(self, op: OpPlan, mark: int) -> object:
-        item = Item(mix(mark, op.target), 10, (mark % 5,))
+        item = Item(mix(mark, op.target), self.reach, (mark % 5,))
         return await self.ctx.call(self.called[op.target], item)
 
     async def _parallel(self, op: OpPlan, mark: int, lane: str) -> object:

@@ -49,9 +49,9 @@ def change(records, kind, which, **fields):
 
 
 FORGED = {
-    "I26 no number": lambda records: records.update({("", "pass", "x"): records["", "pass", "1"]}),
-    "I26 a number without end": lambda records: renumber(records, "9" * 5000),
-    "I26 a pack without a number": lambda records: records.update({("", "calls", "1:x"): CallsRecord({})}),
+    "I33 no number": lambda records: records.update({("", "pass", "x"): records["", "pass", "1"]}),
+    "I33 a number without end": lambda records: renumber(records, "9" * 5000),
+    "I33 a pack without a number": lambda records: records.update({("", "calls", "1:x"): CallsRecord({})}),
     "I26 nobody's call": lambda records: records.pop(("", "pass", "1")),
     "I27 a called scope without its call": lambda records: change(records, "scope", lambda _: True, call="1:9"),
     "I29 no message": lambda records: change(records, "pass", lambda _: True, payload=None),

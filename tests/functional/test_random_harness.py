@@ -21,9 +21,10 @@ from rehydrate.runtime.functional_context import RunningContext
 from rehydrate.runtime.functional_pass import Pass
 from rehydrate.runtime.remembering import Memory
 from rehydrate.testing import run_virtually
+from tests.differential.contents import seen_in_calls
 from tests.differential.harness import reference_run, run_differences, stored_checkpoints
 from tests.differential.stopping import Reference, from_bytes
-from tests.functional.random_plans import OpPlan, draw_programs
+from tests.functional.random_plans import draw_programs, kinds_of
 from tests.functional.random_runs import RUN_ID, calls_of, uninterrupted, wrong_from
 
 #: Seeds whose programs are small and show everything that is broken below, between them.
@@ -102,6 +103,7 @@ def sampled(names: Iterable[str]) -> list[ParameterSet]:
     return [pytest.param(name, marks=[pytest.mark.proof] if at % 3 else []) for at, name in enumerate(names)]
 
 
+@pytest.mark.notices("P1")
 @pytest.mark.parametrize("name", sampled(BROKEN_LOADS))
 def test_a_load_that_loses_something_is_noticed(
     name: str, references: list[Taken], monkeypatch: pytest.MonkeyPatch
@@ -141,6 +143,7 @@ BROKEN_PASSES: dict[str, tuple[str, object]] = {
 }
 
 
+@pytest.mark.notices("P1")
 @pytest.mark.parametrize("name", sampled(BROKEN_PASSES))
 def test_a_pass_that_goes_on_otherwise_is_noticed(
     name: str, references: list[Taken], monkeypatch: pytest.MonkeyPatch
@@ -167,17 +170,10 @@ def test_scopes_numbered_as_they_are_called_are_noticed(monkeypatch: pytest.Monk
     assert _orders_differ(4)
 
 
+@pytest.mark.notices("P1")
 def test_an_engine_that_is_not_broken_is_not_accused(references: list[Taken]) -> None:
     """The same runs show nothing with the engine as it is."""
     assert not noticed(references, step=9)
-
-
-def _kinds(ops: list[OpPlan]) -> set[str]:
-    found: set[str] = set()
-    for op in ops:
-        found |= {op.kind, op.mode if op.blocks else op.kind}
-        found |= {f"{kind} in a branch" for block in op.blocks for kind in _kinds(block)}
-    return found
 
 
 async def _seen_in(seed: int) -> set[str]:
@@ -186,12 +182,9 @@ async def _seen_in(seed: int) -> set[str]:
     seen = {call.status for call in reference.facts.calls}
     for checkpoint in await stored_checkpoints(store, RUN_ID):
         run = checkpoint.records
-        for key, record in run.records():
+        for key, _ in run.records():
             seen |= {key[1], f"{key[1]} at depth {depth_of(key[0])}"} if not key[0].startswith("/") else set()
-            if isinstance(record, CallRecord):
-                seen |= {f"call of a {record.kind}", "failed call" if record.failure else "", f"{record.failed} failed"}
-        waiting = [key for key, record in run.records() if isinstance(record, PassRecord) and record.payload]
-        seen |= {"two passes wait"} if len(waiting) > len({key[0] for key in waiting}) else set()
+        seen |= seen_in_calls(run)
     return seen
 
 
@@ -200,7 +193,7 @@ def test_the_random_programs_do_everything_that_a_function_can() -> None:
     seen: set[str] = set()
     for seed in range(25):
         plan = draw_programs(seed)
-        seen |= {kind for program in plan.programs.values() for kind in _kinds(program.ops)}
+        seen |= {kind for program in plan.programs.values() for kind in kinds_of(program.ops)}
         seen |= {"a graph above"} if plan.root in plan.houses else set()
     wanted = {"work", "threaded", "equal", "flaky", "broken", "raised in a branch", "slow", "stormy", "now", "random"}
     wanted |= {"uuid", "ask", "guarded", "timed", "sleep", "get", "set", "delete", "log", "sum", "lane", "call"}

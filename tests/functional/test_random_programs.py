@@ -4,7 +4,7 @@ happened, and no step whose result was saved runs again."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Iterable, Iterator
 from pathlib import Path
 from random import Random
 from typing import Literal
@@ -29,8 +29,11 @@ from tests.functional.random_runs import (
     wrong_from_checkpoints,
     wrong_when_repeated,
 )
+from tests.proof.ledger import Tried
 
 StoreKind = Literal["none", "memory", "sqlite"]
+#: The row of the table of proofs.
+CHECKPOINTS = "checkpoints of random functions, taken up"
 
 
 @pytest.fixture(autouse=True)
@@ -110,51 +113,57 @@ def test_any_call_that_is_made_again_gives_what_it_gave(seed: int) -> None:
     assert found_in(wrong_when_repeated(draw_programs(seed))) == []
 
 
-async def wrong_from_every(seed: int, kind: StoreKind, file: Path, every: int, further: int) -> list[str]:
-    """Take up every n-th checkpoint of a seed's reference."""
+async def wrong_from_every(seed: int, kind: StoreKind, file: Path, every: int) -> tuple[list[str], int]:
+    """Take up every n-th checkpoint of a seed's reference; return what differs, and how many that were."""
     store = store_of(kind, file)
     reference = await uninterrupted(draw_programs(seed), store)
     wrong = ["a step ran twice"] if reference.repeats else []
-    wrong += await wrong_from_checkpoints(
-        reference, store, lambda number: number % every == seed % every, further=further
-    )
+    chosen = range(seed % every, reference.facts.ends[-1] + 1, every)
+    wrong += await wrong_from_checkpoints(reference, store, chosen.__contains__)
     await store.close()
-    return wrong
+    return wrong, len(chosen)
 
 
+@pytest.mark.promise("P1", CHECKPOINTS)
 @pytest.mark.parametrize(("kind", "seed", "every"), [("memory", 11, 12), ("memory", 8, 6), ("sqlite", 7, 12)])
-def test_a_program_goes_on_from_its_checkpoints(kind: StoreKind, seed: int, every: int, tmp_path: Path) -> None:
+def test_a_program_goes_on_from_its_checkpoints(
+    kind: StoreKind, seed: int, every: int, tried: Tried, tmp_path: Path
+) -> None:
     """Taken up in other workflows, as a fork or without a store, it gives what the uninterrupted run gave."""
-    assert found_in(wrong_from_every(seed, kind, tmp_path / "runs.db", every, further=1)) == []
+    wrong, taken = run_virtually(wrong_from_every(seed, kind, tmp_path / "runs.db", every))
+    assert wrong == []
+    tried(taken)
 
 
-@pytest.mark.proof
-@pytest.mark.parametrize("kind", ["memory", "sqlite"])
-@pytest.mark.parametrize("seed", range(100))
-def test_any_program_goes_on_from_each_of_its_checkpoints(seed: int, kind: StoreKind, tmp_path: Path) -> None:
-    """The long form of the same."""
-    assert found_in(wrong_from_every(seed, kind, tmp_path / "runs.db", 1 if kind == "memory" else 5, further=2)) == []
+def wrong_in_another_process(seeds: Iterable[int], kind: StoreKind, step: int, folder: Path) -> tuple[list[str], int]:
+    """Let a process take up every n-th checkpoint of some programs; return what differs, and how many that were."""
+    jobs = [write_job(seed, step, folder / f"{seed}.db" if kind == "sqlite" else None) for seed in seeds]
+    return spawn(jobs, folder / "jobs"), sum(job.facts.ends[-1] // step + 1 for job in jobs)
 
 
+@pytest.mark.promise("P1", CHECKPOINTS)
 @pytest.mark.parametrize(
     ("kind", "seeds", "step"), [("memory", (10,), 5), pytest.param("sqlite", (8, 13), 9, marks=pytest.mark.proof)]
 )
 def test_another_process_goes_on_from_checkpoints(
-    kind: StoreKind, seeds: tuple[int, ...], step: int, tmp_path: Path
+    kind: StoreKind, seeds: tuple[int, ...], step: int, tried: Tried, tmp_path: Path
 ) -> None:
     """It has the checkpoints only, and what must follow."""
-    jobs = [write_job(seed, step, tmp_path / f"{seed}.db" if kind == "sqlite" else None) for seed in seeds]
-    assert spawn(jobs, tmp_path / "jobs") == []
+    wrong, taken = wrong_in_another_process(seeds, kind, step, tmp_path)
+    assert wrong == []
+    tried(taken)
 
 
 @pytest.mark.proof
+@pytest.mark.promise("P1", CHECKPOINTS)
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
 @pytest.mark.parametrize("first", range(200, 300, 10))
-def test_another_process_goes_on_from_any_checkpoint(first: int, kind: StoreKind, tmp_path: Path) -> None:
+def test_another_process_goes_on_from_any_checkpoint(first: int, kind: StoreKind, tried: Tried, tmp_path: Path) -> None:
     """The long form of the same."""
-    seeds, step = range(first, first + 10), 1 if kind == "memory" else 4
-    jobs = [write_job(seed, step, tmp_path / f"{seed}.db" if kind == "sqlite" else None) for seed in seeds]
-    assert spawn(jobs, tmp_path / "jobs") == []
+    step = 1 if kind == "memory" else 4
+    wrong, taken = wrong_in_another_process(range(first, first + 10), kind, step, tmp_path)
+    assert wrong == []
+    tried(taken)
 
 
 def stores_in(kind: StoreKind, folder: Path) -> object:

@@ -380,7 +380,7 @@ def test_edits_of_a_random_run_in_a_store_are_forks_that_go_on_the_same(store):
                 checkpoint.checkpoint_id, state, path=path, reason="the same", fork=True, checkpoint_storage=store
             )
             header = msgspec.structs.replace(fork.header, seq=checkpoint.header.seq, events=checkpoint.header.events)
-            replay = Replay(calls, facts, WorkflowCheckpoint(header, fork.records), captured=None)
+            replay = Replay(calls, facts, WorkflowCheckpoint(header, fork.records), numbered=False)
             wrong += await replay.compare()
             edits += 1
         return wrong, edits

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -22,7 +22,7 @@ from rehydrate.model.events import Event
 from rehydrate.runtime.pending import PendingRequests
 from tests.differential.building import Edition, build
 from tests.differential.drawing import draw
-from tests.differential.facts import CallFacts, RunFacts, call_facts, record_facts, request_names
+from tests.differential.facts import CallFacts, RunFacts, Told, call_facts, record_facts, request_names, told
 from tests.differential.harness import Calls, Replay, reference_run, stored_checkpoints
 from tests.differential.plans import RENAMED, FamilyPlan
 
@@ -51,11 +51,10 @@ def under_old_names(result: WorkflowRunResult, events: Sequence[Event]) -> CallF
     facts = call_facts(result, events)
     run = result.checkpoint.records.copy()
     unpack_requests(run)
-    text = result.checkpoint.records.get("", "signature", "").text
-    renamed = f"start {RENAMED}" in text
+    renamed = f"start {RENAMED}" in result.checkpoint.records.get("", "signature", "").text
     records = {key: record for key, record in record_facts(run).items() if not _is_left(key, renamed=renamed)}
-    told = msgspec.json.encode(msgspec.structs.replace(facts, records=records))
-    return msgspec.json.decode(told.replace(RENAMED.encode(), b""), type=CallFacts)
+    text = msgspec.json.encode(msgspec.structs.replace(facts, records=records))
+    return msgspec.json.decode(text.replace(RENAMED.encode(), b""), type=CallFacts)
 
 
 def _is_left(key: str, *, renamed: bool) -> bool:
@@ -114,8 +113,15 @@ async def wrong_after_migrations(
     return [text for text in wrong if not is_meant(text)]
 
 
+def told_under_old_names(events: Sequence[Event], names: Mapping[str, str]) -> list[Told]:
+    """Events, told with the ids of the first version."""
+    text = msgspec.json.encode(told(events, names))
+    return msgspec.json.decode(text.replace(RENAMED.encode(), b""), type=list[Told])
+
+
 @pytest.fixture(autouse=True)
 def _told_with_old_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.differential.harness.told", told_under_old_names)
     monkeypatch.setattr("tests.differential.harness.call_facts", under_old_names)
     monkeypatch.setattr("tests.differential.harness.request_names", old_names)
 

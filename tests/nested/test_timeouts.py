@@ -28,6 +28,8 @@ class Hours:
 
     def __init__(self) -> None:
         self.ahead = 0.0
+        #: By how much the clock of the wall was set.
+        self.set_by = 0.0
 
     async def go_by(self, seconds: float) -> None:
         """Let time pass and what is due happen."""
@@ -40,7 +42,7 @@ class Hours:
 def hours(monkeypatch) -> Hours:
     """Time for `SystemClock`; `under` puts a loop on it."""
     hours = Hours()
-    monkeypatch.setattr(SystemClock, "time", lambda self: 1_000_000 + hours.ahead)
+    monkeypatch.setattr(SystemClock, "time", lambda self: 1_000_000 + hours.ahead + hours.set_by)
     return hours
 
 
@@ -284,6 +286,40 @@ def test_time_in_which_nobody_drives_the_run_does_not_count(hours) -> None:
         await hours.go_by(3)
         assert not running.done()
         await hours.go_by(2)
+        assert isinstance((await failure_of(running)).__cause__, SubWorkflowTimeoutError)
+
+    under(hours, scenario())
+
+
+def test_a_clock_that_is_set_back_gives_no_time_back(hours) -> None:
+    """What a scope has used by its newest barrier stays used for the process that goes on with it."""
+    doors = Doors()
+    inner = WorkflowBuilder("slow", step(doors, "first"))
+    inner.add_chain(["first", step(doors, "second"), step(doors, "third")])
+    workflow = WorkflowBuilder("job", WorkflowExecutor(inner.build(), "slow", timeout=10)).build()
+
+    async def scenario() -> None:
+        store = InMemoryCheckpointStorage()
+        running = asyncio.create_task(workflow.run("go", run_id="r", checkpoint_storage=store))
+        await doors.somebody_at("first")
+        await hours.go_by(6)
+        doors.open("first")
+        await doors.somebody_at("second")
+        hours.set_by = -3600
+        doors.open("second")
+        await doors.somebody_at("third")
+        newest = (await store.head("r")).header
+        await hours.go_by(5)
+        await failure_of(running)
+
+        doors.forget()
+        call = workflow.run(checkpoint=newest.checkpoint_id, fork=True, checkpoint_storage=store)
+        running = asyncio.create_task(call)
+        await doors.somebody_at("third")
+        await hours.go_by(3)
+        assert not running.done()
+        await hours.go_by(2)
+        assert running.done()
         assert isinstance((await failure_of(running)).__cause__, SubWorkflowTimeoutError)
 
     under(hours, scenario())

@@ -27,7 +27,14 @@ class Handle:
             self.url = self._join(folder / "postgres.place") or self._start(folder / "postgres.place")
 
     def close(self) -> None:
+        self._told.close()
         self._end.close()
+
+    def restart(self, how: str) -> None:
+        """End the server, `fast`, `immediate` or by `kill`, and start it again: for one who has it alone."""
+        self._end.sendall(f"{how}\n".encode())
+        if not self._told.readline():
+            raise RuntimeError("the PostgreSQL server did not start again")
 
     def _join(self, place: Path) -> str | None:
         if not place.exists():
@@ -36,7 +43,8 @@ class Handle:
         self._end.settimeout(PATIENCE)
         with contextlib.suppress(OSError):
             self._end.connect(place.read_text())
-            return self._end.makefile().readline().strip() or None
+            self._told = self._end.makefile()
+            return self._told.readline().strip() or None
         return None
 
     def _start(self, place: Path) -> str:
@@ -52,7 +60,8 @@ class Handle:
         # It may outlive us, when others use the server as well.
         _KEEPERS.append(keeper)
         theirs.close()
-        url = self._end.makefile().readline().strip()
+        self._told = self._end.makefile()
+        url = self._told.readline().strip()
         if not url:
             told = (Path(home) / "keeper.log").read_text()
             raise RuntimeError(f"no PostgreSQL server could be started:\n{told}")

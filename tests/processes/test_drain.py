@@ -46,6 +46,7 @@ def facts(result):
     return result.status, result.outputs, dict(result.checkpoint.state), result.turn
 
 
+@pytest.mark.promise("drain", "programs of other kinds that are told to end")
 @pytest.mark.parametrize("kind", ["polite", "stuck", "thread"])
 def test_a_program_that_runs_a_workflow_in_sync_is_drained(nursery, tmp_path, kind):
     """It exits with 143 and the run goes on at once in another process; what had finished does not run again."""
@@ -58,6 +59,7 @@ def test_a_program_that_runs_a_workflow_in_sync_is_drained(nursery, tmp_path, ki
     assert again == (Counter() if kind == "polite" else Counter([f"{kind} work"]))
 
 
+@pytest.mark.promise("drain", "programs of other kinds that are told to end")
 def test_all_runs_of_an_asyncio_program_are_drained(nursery, tmp_path):
     """Three runs in different straits; each ends elsewhere as the uninterrupted one does."""
     kinds = ["polite", "stuck", "thread"]
@@ -70,6 +72,7 @@ def test_all_runs_of_an_asyncio_program_are_drained(nursery, tmp_path):
     assert again == Counter(["stuck work", "thread work"])
 
 
+@pytest.mark.promise("drain", "programs of other kinds that are told to end")
 def test_a_second_signal_does_not_wait(nursery, tmp_path):
     """The process exits at once; its runs are taken up as those of a killed one."""
     child = nursery.child("drained", told(tmp_path, ["stuck"], grace=600.0))
@@ -82,6 +85,7 @@ def test_a_second_signal_does_not_wait(nursery, tmp_path):
     assert found == expected
 
 
+@pytest.mark.promise("drain", "programs of other kinds that are told to end")
 def test_a_former_handler_is_called_once_all_is_drained(nursery, tmp_path):
     """It decides how the program ends, and whoever waited for a run is told."""
     child = nursery.child("chained", told(tmp_path, ["polite"]))
@@ -98,3 +102,13 @@ def test_the_child_of_a_fork_has_no_hook(nursery, tmp_path):
     child = nursery.child("forking", told(tmp_path, []))
     assert (child.receive(), child.receive()) == (-signal.SIGTERM, False)
     assert child.wait() == 0
+
+
+def test_a_program_that_comes_to_its_own_end_is_not_disturbed(nursery, tmp_path):
+    """Its only run ends while it is drained: nothing is broken off at its exit, and it has its own status."""
+    for _ in range(4):
+        child = nursery.child("ending", {**told(tmp_path, []), "errors": str(tmp_path / "errors")})
+        assert child.receive() == "a"
+        child.signal(signal.SIGTERM)
+        assert child.wait() == 0
+    assert (tmp_path / "errors").read_text() == ""

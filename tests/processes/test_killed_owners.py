@@ -3,27 +3,11 @@
 Stores of these tests have a clock that stands still, so no lease ever ends: what goes on goes on at once.
 """
 
-import itertools
-from collections import Counter
-
 import pytest
 
-from rehydrate import Status
 from tests.processes.races import RACES, Course, filled, heads, outcome
 
 NOW = 1_000_000.0
-
-
-def dies(course: Course, told: dict[str, object]) -> bool:
-    """Make a call in `a` and tell whether that dies of it; then another process has its place."""
-    course.callers["a"].send(told)
-    try:
-        course.callers["a"].receive()
-    except EOFError:
-        assert course.callers["a"].wait() == -9
-        course.add("a")
-        return True
-    return False
 
 
 @pytest.fixture
@@ -86,52 +70,9 @@ def test_case_56_a_process_that_dies_right_after_the_claim_loses_neither_input_n
     race = RACES[kind]
     words = course.prepare({"run": race})["run"]
     call = filled(race.call, name="a", **words)
-    assert dies(course, {"call": call, "dies_after": 0})
+    assert course.dies("a", {"call": call, "dies_after": 0})
     assert course.entries() == []
     result = course.ask("b", {"call": call})
     assert (result["outputs"], result["replayed"]) == (filled(race.outputs, name="a", **words), False)
     assert result["turn"] == (1 if race.left in {"", "failed"} else 2)
     assert sorted(course.entries()) == sorted(f"run b {entry}" for entry in race.ran.split())
-
-
-def die_around_each_commit(course: Course, kind: str, beside: int) -> int:
-    """Let `a` die before and after each commit of a call and `b` repeat it; return the number of commits.
-
-    `beside` is how many executors may be running beside the one that was just saved.
-    """
-    race = RACES[kind]
-    for index in itertools.count():
-        number, moment = index // 2, ("dies_before", "dies_after")[index % 2]
-        run_id = f"{moment} {number}"
-        words = course.prepare({run_id: race})[run_id]
-        before = heads(course, NOW).get(run_id)
-        call = filled(race.call, name="a", **words)
-        if not dies(course, {"call": call, moment: number}):
-            return number
-        after = heads(course, NOW).get(run_id)
-        if run_id == "dies_before 0":
-            assert after == before
-        if after is not None and after != before and after[1] is Status.IDLE:
-            # It died after its last commit, so the turn had ended well.
-            assert race.late is None or outcome(course.ask("b", {"call": call})) in race.late
-            call = {"run_id": run_id, "checkpoint": "latest"}
-        result = course.ask("b", {"call": call})
-        assert result["outputs"] == filled(race.outputs, name="a", **words)
-        ran = Counter(entry.split()[-1] for entry in course.entries())
-        again = ran - Counter(race.ran.split())
-        assert ran - again == Counter(race.ran.split())
-        assert again.total() <= beside + (moment == "dies_before")
-    raise AssertionError
-
-
-@pytest.mark.parametrize(("kind", "beside"), [("an answer and a message", 1), ("one new run", 0)])
-def test_a_process_that_dies_around_any_commit_loses_nothing_and_repeats_nothing_that_was_saved(course, kind, beside):
-    """P4: dead before or after each commit of a call, the same call again gives what the undisturbed one gives."""
-    assert die_around_each_commit(course, kind, beside) >= 4
-
-
-@pytest.mark.proof
-@pytest.mark.parametrize("kind", [kind for kind in RACES if kind not in {"an answer and a message", "one new run"}])
-def test_a_process_that_dies_around_any_commit_of_any_call_loses_nothing(course, kind):
-    """The long form: the same for each other kind of call."""
-    assert die_around_each_commit(course, kind, beside=0) >= 2

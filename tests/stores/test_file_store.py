@@ -28,8 +28,6 @@ from rehydrate.testing.contract_names import HOSTILE
 from rehydrate.testing.store_contract import CommitMaker
 from tests.stores.raw_files import CLOCK, files, fill, quick_folder, use
 
-FOLDER = Path(__file__).parent
-
 
 def names(path: Path) -> list[str]:
     """Return the files of a store but its locks, relative to its folder, with hashes left out."""
@@ -168,22 +166,6 @@ def test_events_of_a_long_run_are_found_from_any_number() -> None:
 
     with quick_folder() as folder:
         asyncio.run(main(folder / "runs"))
-
-
-@pytest.mark.parametrize("every", [29, pytest.param(1, marks=pytest.mark.proof)])
-def test_a_process_may_die_at_any_call_to_the_system(every: int) -> None:
-    """A commit, a first commit and a delete are all or nothing, and the next write takes back what was begun."""
-    with quick_folder() as folder:
-        command = [sys.executable, str(FOLDER / "dying_file_store.py"), str(folder), str(every)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    ended = {
-        " ".join(line.split()[:-3]): [int(part) for part in line.split()[-3:]] for line in done.stdout.splitlines()
-    }
-    assert set(ended) == {"go on", "end", "start", "forget", "adopt"}
-    for tried, there, not_there in ended.values():
-        assert tried == there + not_there
-        assert tried > 30 // every
 
 
 KILLED = """

@@ -1,14 +1,16 @@
 """Locks between processes: who holds them is known, and who is gone holds nothing."""
 
+import errno
 import os
 import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from rehydrate.errors import StoreUnavailableError
+from rehydrate.errors import StoreFullError, StoreUnavailableError
 from rehydrate.stores import owner_locks
 from rehydrate.stores.file_lock import FileLock
 from rehydrate.stores.owner_locks import OwnerLocks
@@ -16,6 +18,7 @@ from rehydrate.stores.owner_locks import OwnerLocks
 HOLD_OWNER = """
 import sys
 from pathlib import Path
+from typing import Any
 from rehydrate.stores.owner_locks import OwnerLocks
 locks = OwnerLocks(Path(sys.argv[1]), "a store")
 locks.hold("theirs")
@@ -128,3 +131,27 @@ def test_a_folder_for_locks_that_cannot_be_made_is_named(tmp_path: Path) -> None
     lock = FileLock(tmp_path / "locks", "a store")
     with pytest.raises(StoreUnavailableError, match="locks cannot be used"), lock.hold():
         pass
+
+
+@pytest.mark.parametrize("name", ["gate.lock", "write.lock", ".owner"])
+def test_a_lock_file_without_room_on_the_disk_is_told_as_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """The error says to free space, and afterwards the same object can be used."""
+    opened = os.open
+
+    def full(path: str | Path, *arguments: Any, **more: Any) -> int:
+        if str(path).endswith(name):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return opened(path, *arguments, **more)
+
+    lock, owners = FileLock(tmp_path, "a store"), OwnerLocks(tmp_path, "a store")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", full)
+        with pytest.raises(StoreFullError, match="Free space on the disk"):
+            with lock.hold():
+                owners.hold("me")
+    with lock.hold():
+        owners.hold("me")
+    owners.release()
+    lock.close()

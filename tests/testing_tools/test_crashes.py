@@ -104,7 +104,7 @@ def test_state_beside_the_run_is_lost_by_the_crashes_after_it_was_kept(kind):
     assert CrashPoint("commit", 1, "after") not in points
     assert points
     assert "outputs" in str(raised.value)
-    assert "assert_survives" in str(raised.value)
+    assert "assert_resumable" in str(raised.value)
 
 
 def test_a_handler_that_cannot_be_done_again_is_found():

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -214,3 +215,16 @@ def test_time_does_not_go_back():
     with pytest.raises(ValueError, match="cannot go back"):
         clock.advance(-1)
     assert clock.time() == 2.5
+
+
+def test_the_end_waits_for_threads_that_nobody_waited_for():
+    """The limit that a loop has for that, five minutes, is over at once in virtual time; it is not counted."""
+    ended = []
+
+    async def scenario():
+        pool = ThreadPoolExecutor(1)
+        asyncio.get_running_loop().set_default_executor(pool)
+        pool.submit(lambda: ended.append(sum(range(500_000))))
+
+    run_virtually(scenario())
+    assert ended == [124999750000]

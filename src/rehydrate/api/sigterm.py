@@ -27,6 +27,8 @@ _STATUS: Final = 128 + signal.SIGTERM
 #: How often the main thread is told to leave until it does, in seconds: a signal that comes just before it begins to
 #: wait does not wake it.
 _NUDGE_SECONDS: Final = 0.05
+#: How long a program whose runs have all finished is given to come to its own end, in seconds.
+_END_SECONDS: Final = 0.5
 
 
 class SigtermHook:
@@ -72,6 +74,9 @@ class SigtermHook:
         with self._lock:
             if self._leaves.is_set():
                 return
+            if _ends_by_itself():
+                self.remove()  # from here on SIGTERM does what it did before
+                return
             if not (self._drained or self._seen):
                 self._seen = True
                 os.write(self._writing, bytes([number]))  # where another's wakeup descriptor has taken our place
@@ -98,10 +103,14 @@ class SigtermHook:
     def _drain(self) -> None:
         if not callable(self._former):
             expect_exit()
+        finished = False
         try:
-            asyncio.run(drain(self.grace))
+            runs = asyncio.run(drain(self.grace)).runs
+            finished = bool(runs) and all(run.ended == "finished" for run in runs)
         finally:
             self._drained = True
+            if finished:  # the program may be coming to its own end just now, closing its event loop
+                self._leaves.wait(_END_SECONDS)
             while not self._nudge():
                 self._leaves.wait(_NUDGE_SECONDS)
 
@@ -113,10 +122,21 @@ class SigtermHook:
 
     def _nudge(self) -> bool:
         """Tell the main thread to leave, unless it does."""
+        if _ends_by_itself():
+            return True
         with self._lock:
             if not self._leaves.is_set():
                 signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
             return self._leaves.is_set()
+
+
+def _ends_by_itself() -> bool:
+    """Tell whether the program has come to its end, and only what is to be done at exit is left.
+
+    To leave is an exception in the main thread, which would break that off: stores write there what they still hold.
+    """
+    main = threading.main_thread()
+    return not main.is_alive() and all(thread.daemon for thread in threading.enumerate() if thread is not main)
 
 
 #: Installed hooks.

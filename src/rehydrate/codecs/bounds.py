@@ -7,6 +7,7 @@ never decodes into values.
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -57,6 +58,11 @@ _SAFE_LEVELS: Final = 3000
 _LEVEL_BYTES: Final = 64
 _SMALL_STACK: Final = 512 * 1024
 _ROOM: Final = threading.Lock()
+#: Brackets in a JSON text that are safe however they are nested, and levels that our own lines are far from.
+_SAFE_JSON: Final = 500
+_FLAT: Final = 32
+_JSON_TEXT: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_NO_BRACKETS: Final = bytes(byte for byte in range(256) if byte not in b"[]{}")
 
 _step_over: Final = msgspec.msgpack.Decoder(msgspec.Raw).decode
 _split: Final = msgspec.msgpack.Decoder(list[msgspec.Raw]).decode
@@ -77,6 +83,22 @@ def check_bounds(
         raise CheckpointCorruptError(what, str(error)) from error
     if too_deep:
         raise CheckpointCorruptError(what, f"it is nested deeper than {max_depth} levels")
+
+
+def is_deep_json(text: bytes, max_levels: int = _FLAT) -> bool:
+    """Tell whether JSON may be nested so deep that decoding it, or stepping over it, overflows a small stack.
+
+    Where it has more brackets than any stack minds, they are taken away in pairs, innermost first.
+    """
+    if text.count(b"[") + text.count(b"{") <= _SAFE_JSON:
+        return False
+    left = _JSON_TEXT.sub(b"", text).translate(None, _NO_BRACKETS)
+    for _ in range(max_levels):
+        before = len(left)
+        left = left.replace(b"[]", b"").replace(b"{}", b"")
+        if len(left) == before:
+            break
+    return bool(left)
 
 
 def _is_too_deep(data: bytes, max_depth: int) -> bool:

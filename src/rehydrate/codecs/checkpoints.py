@@ -21,7 +21,7 @@ from .records import decode_header, encode_header
 _MODULUS: Final = 1 << 256
 
 
-class _Bundle(msgspec.Struct, frozen=True, gc=False, array_like=True):
+class _Bundle(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
     header: bytes
     records: dict[str, bytes]
 

@@ -20,6 +20,9 @@ CEILING: Final = MAX_BYTES
 _LEVEL: Final = 3
 #: A compressed record has to save a tenth.
 _WORTH: Final = 0.9
+#: A record unpacks to this many times its length at most; what becomes smaller than that is filled up with zeros. So a
+#: small record never takes much memory, and the filling costs three bytes in a hundred of the whole.
+RATIO: Final = 32
 _SIZE_BYTES: Final = 4
 _CHUNK: Final = 1024 * 1024
 #: 8 MiB of history; what is written at this level looks back over 2 MiB at most.
@@ -38,7 +41,12 @@ def compressed(body: bytes) -> bytes | None:
     frame = _zstd("compressing records").compress(body, level=_LEVEL)
     if _SIZE_BYTES + len(frame) > _WORTH * len(body):
         return None
-    return len(body).to_bytes(_SIZE_BYTES, "big") + frame
+    return (len(body).to_bytes(_SIZE_BYTES, "big") + frame).ljust(_least(len(body)), b"\0")
+
+
+def _least(size: int) -> int:
+    """Return the shortest that a record may be which unpacks to so many bytes."""
+    return -(-size // RATIO)
 
 
 def decompressed(data: memoryview) -> bytes:
@@ -46,6 +54,9 @@ def decompressed(data: memoryview) -> bytes:
     size = int.from_bytes(data[:_SIZE_BYTES], "big")
     if size > CEILING:
         raise CheckpointCorruptError("a stored record", f"it says it has {size} bytes, and {CEILING} are allowed")
+    if size > RATIO * len(data):
+        problem = f"it says it has {size} bytes, and {RATIO * len(data)} are allowed for its length"
+        raise CheckpointCorruptError("a stored record", problem)
     zstd = _zstd("reading compressed records")
     stream = zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: _WINDOW_LOG})
     whole = BytesIO()
@@ -58,7 +69,9 @@ def decompressed(data: memoryview) -> bytes:
         raise CheckpointCorruptError("a stored record", f"it cannot be decompressed ({error})") from None
     if whole.tell() > size:
         raise CheckpointCorruptError("a stored record", f"it says it has {size} bytes and has more")
-    if whole.tell() != size or not stream.eof or stream.unused_data:
+    rest = stream.unused_data if stream.eof else b""
+    filled = not rest or (len(data) == _least(size) and not rest.strip(b"\0"))
+    if whole.tell() != size or not stream.eof or not filled:
         raise CheckpointCorruptError("a stored record", "what was compressed ends early or goes on")
     return whole.getvalue()
 

@@ -15,11 +15,15 @@ from rehydrate.model.checkpoint import Header, key_of
 from rehydrate.model.records import RECORD_TYPES, Key, PartRecord, Record, Spliced, StateRecord
 from rehydrate.model.sealed import Items, Sealed
 
+from .bounds import check_bounds
 from .envelope import is_encrypted, unwrap, wrap
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _DECODERS: Final = {kind: msgspec.msgpack.Decoder(type_) for kind, type_ in RECORD_TYPES.items()}
 _HEADER_DECODER: Final = msgspec.msgpack.Decoder(Header)
+#: The numbers of a header, and what they may be: all stores can keep them, and the next ones.
+_COUNTED: Final = ("seq", "turn", "superstep", "pending", "events", "records", "size", "changed")
+_NUMBERS: Final = range((1 << 63) - 1)
 #: From this size on a value in state is not copied out of its record, of which it is nearly all.
 _BIG: Final = 64 * 1024
 
@@ -114,6 +118,14 @@ def encode_header(header: Header) -> bytes:
 def decode_header(data: bytes) -> Header:
     """Return the header of enveloped bytes; raises as `decode_record`."""
     try:
-        return _HEADER_DECODER.decode(unwrap(data))
+        body = unwrap(data)
+        check_bounds(bytes(body), what="a checkpoint's header")  # it may have more fields, which are stepped over
+        return _HEADER_DECODER.decode(body)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise CheckpointCorruptError("a checkpoint's header", str(error)) from error
+
+
+def check_header(header: Header, what: str) -> None:
+    """Raise `CheckpointCorruptError` for a header with numbers that cannot be counted on from."""
+    if any(getattr(header, field) not in _NUMBERS for field in _COUNTED):
+        raise CheckpointCorruptError(what, "a number in it is out of range")

@@ -51,7 +51,7 @@ from .mapping import add_left
 from .maps import close_maps, map_of
 from .passes import come_back, pass_number, settle_pass, still_alive
 from .plan import ChainKey, Plan, invocation_name
-from .reading import surfaced, yielded
+from .reading import edge_of, surfaced, yielded
 from .requests import take_requests
 from .run import birth_of, is_live
 from .scopes import is_over, trail_of
@@ -211,7 +211,7 @@ class Barrier:
         )
 
     def _send(self, value: Payload, route: Route, trail: Trail) -> None:
-        edge = self.graph.edges[route.edge]
+        edge = edge_of(self.graph, route)
         if isinstance(value, Listed):
             self._take_apart(value, edge, trail)
         elif edge.fan_in:
@@ -306,7 +306,7 @@ class Barrier:
                 continue
             if not item.routes:
                 self._drop(executor, scope_of(slot(child)[1])[1], item.value)
-            now = [r for r in item.routes if finished or self.graph.edges[r.edge].forward_when == "rest"]
+            now = [r for r in item.routes if finished or edge_of(self.graph, r).forward_when == "rest"]
             for route in now:
                 self._send(item.value, route, trail)
             later = tuple(r for r in item.routes if r not in now)

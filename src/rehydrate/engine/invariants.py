@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from rehydrate.ids import ABOVE_ROOT, join_slot, slot
 from rehydrate.model.passes import CallRecord, CallsRecord, PassRecord
 from rehydrate.model.records import (
+    CounterRecord,
     DoneRecord,
     RequestRecord,
     RunRecord,
@@ -24,11 +25,12 @@ from rehydrate.model.records import (
 from rehydrate.model.request_packs import ID_BYTES, RequestsRecord
 from rehydrate.model.sealed import Items, Listed
 
-from .plan import invocation_name
+from .forms import misshapen
+from .plan import ChainKey, chain_key, invocation_name
 from .requests import LONGEST, standing_requests
 from .rope import numbers_of
 from .run import Run
-from .splicing import grows
+from .splicing import FAN, grows
 
 _NOTHING = Items(b"", 0)
 #: Digits that no number of a part has.
@@ -38,7 +40,9 @@ _RUN_LEVEL = frozenset({"run", "signature", "turn", "output", "receipt", "receip
 
 def check_run(run: Run) -> list[str]:
     """Return every broken invariant, by number."""
-    found: list[str] = []
+    found = misshapen(run)
+    if found:
+        return found
     if not isinstance(run.get("", "run", ""), RunRecord):
         found.append("I1: a run has its run record")
     if not isinstance(run.get("", "turn", ""), TurnRecord):
@@ -81,6 +85,11 @@ def _check_scope(run: Run, path: str) -> list[str]:
     found += [
         f"I7: a superstep belongs to a scope ({where} lists {name!r})"
         for name in run.table(path, "step")
+        if name not in run.table(path, "scope")
+    ]
+    found += [
+        f"I36: what came to rest is a scope ({where}: {name!r:.80})"
+        for name in run.table(path, "rest")
         if name not in run.table(path, "scope")
     ]
     if step is None:
@@ -133,15 +142,10 @@ def _check_packs(run: Run, path: str, where: str) -> list[str]:
 def _check_passes(run: Run, path: str, step: StepRecord | None, where: str) -> list[str]:
     """What a function remembers belongs to a pass that has begun, and so does a scope that it called."""
     passes: dict[str, PassRecord] = dict(run.items(path, "pass"))
-    found = [f"I26: a pass has a number ({where}: {name!r:.80})" for name in passes if not _is_count(name)]
+    found: list[str] = []
     for kind in ("call", "calls", "read"):
         numbers = {name.partition(":")[0] for name in run.table(path, kind)}
         found += [f"I26: a {kind!r} record belongs to a pass ({where}: {n!r:.80})" for n in numbers if n not in passes]
-    found += [
-        f"I26: a pack of calls has a number ({where}: {name!r:.80})"
-        for name in run.table(path, "calls")
-        if not _is_count(name.partition(":")[2])
-    ]
     scopes: dict[str, ScopeRecord] = dict(run.items(path, "scope"))
     for segment, record in scopes.items():
         if record.call and run.get(path, "call", record.call) is None:
@@ -177,13 +181,10 @@ def _check_waits(
     found += [
         f"I31: what a call gives is of its kind ({where}: {name!r:.80})"
         for name, call in calls
-        if call.value is not None and isinstance(call.value, Listed) != (call.kind == "workflow")
+        if (call.value is None and call.kind == "value")
+        or (call.value is not None and isinstance(call.value, Listed) != (call.kind == "workflow"))
     ]
     return found
-
-
-def _is_count(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) < _LONGEST
 
 
 def _check_names(run: Run, path: str, where: str) -> list[str]:
@@ -239,6 +240,9 @@ def _check_step(run: Run, path: str, step: StepRecord, scope: ScopeRecord, where
     if step.superstep != scope.superstep:
         found.append(f"I11: the unfinished superstep is the scope's newest ({where})")
     known = {invocation_name(delivery.executor, delivery.activation) for delivery in step.deliveries}
+    if len(known) != len(step.deliveries):
+        found.append(f"I37: the invocations of a superstep are numbered apart ({where})")
+    found += _check_activations(run, path, step, where)
     for kind in ("done", "unrouted"):
         for name, record in run.table(path, kind).items():
             if name not in known or not isinstance(record, DoneRecord):
@@ -251,9 +255,25 @@ def _check_step(run: Run, path: str, step: StepRecord, scope: ScopeRecord, where
     found += [
         f"I13: a delivery has its payload ({where}: {delivery.executor!r})"
         for delivery in step.deliveries
-        if not 0 <= delivery.payload < len(step.payloads)
+        if not 0 <= delivery.payload < len(step.payloads) - (delivery.kind == "answer")
     ]
     return found
+
+
+def _check_activations(run: Run, path: str, step: StepRecord, where: str) -> list[str]:
+    """Activations were given one after the other: each is one that its counter has come to, and follows the last."""
+    last: dict[ChainKey, int] = {}
+    wrong: set[str] = set()
+    for delivery in step.deliveries:
+        executor, number = delivery.executor, delivery.activation
+        counter: CounterRecord | None = run.get(path, "counter", executor)
+        key = chain_key(delivery)
+        before = last.get(key)
+        follows = before is None or number == before + 1 or (key[1] and number > before)
+        if counter is None or not 1 <= number <= counter.value or not follows:
+            wrong.add(executor)
+        last[key] = number
+    return [f"I38: activations are counted ({where}: {executor!r:.80})" for executor in sorted(wrong)]
 
 
 def _check_state(run: Run, path: str, where: str) -> list[str]:
@@ -271,7 +291,9 @@ def _check_state(run: Run, path: str, where: str) -> list[str]:
             first, held = (value.until, value.count) if isinstance(value, Spliced) else (0, 0)
             numbered = all(_is_number(name, first, state.next) for name in left)
             whole = state.count == held + sum(items.count for items in left.values())
-            if not (numbered and whole):
+            # Each part stands for itself or for a number of former ones, so the newest is never far to seek.
+            near = state.next - first <= FAN * (len(left) + 1)
+            if not (numbered and whole and near):
                 found.append(f"I14: a list in state has all its parts ({where}: {key!r})")
             left.clear()
     found += [f"I15: a part belongs to a value in state ({where}: {key!r})" for key, left in parts.items() if left]

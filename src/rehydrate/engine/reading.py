@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from rehydrate.errors import CheckpointCorruptError
 from rehydrate.graph.definition import Definition
+from rehydrate.graph.edges import Edge
 from rehydrate.ids import join_slot, order_key, outer_id, scope_of
 from rehydrate.model.checkpoint import Status
-from rehydrate.model.effects import Failure
+from rehydrate.model.effects import Failure, Route
 from rehydrate.model.events import OutputYielded, RequestOpened
 from rehydrate.model.records import (
     AttemptRecord,
@@ -154,6 +156,14 @@ def graph_at(graph: Definition, path: str) -> Definition:
     for segment in path.split("/") if path else ():
         graph = graph.children[scope_of(segment)[0]]
     return graph
+
+
+def edge_of(graph: Definition, route: Route) -> Edge:
+    """Return the edge that a message goes along. Raises `CheckpointCorruptError` where the graph has no such edge."""
+    edge = graph.edges[route.edge] if 0 <= route.edge < len(graph.edges) else None
+    if edge is None or edge.target != route.target:
+        raise CheckpointCorruptError("a message on its way", f"it goes to {route.target!r:.80} where no edge leads")
+    return edge
 
 
 def resting_status(draft: Draft) -> Status:

@@ -138,7 +138,8 @@ def close_request(draft: Draft, path: str, name: str) -> RequestRecord:
         draft.remove(path, "request", name)
         return single
     place = _find(draft, path, name)
-    assert place is not None  # noqa: S101  (whoever closes one has found it)
+    if place is None:  # whoever closes one has found it
+        raise CheckpointCorruptError(f"the open request {name!r:.80}", "it stands in more than one record")
     label, pack, index = place
     request = opened_pack(draft, path, label, pack).requests[index]
     closed = _closed(draft, path, label) | 1 << index

@@ -32,10 +32,13 @@ def pause_timer(change: Change, path: str) -> None:
 
 
 def note_time(change: Change, path: str) -> None:
-    """Note at a barrier what is left, so that a process that dies loses no more than a superstep's time."""
+    """Note at a barrier what is left, so that a process that dies loses no more than a superstep's time.
+
+    It never grows: what was used stays used where a clock is set back.
+    """
     record: TimerRecord | None = change.draft.get(path, "timer", "")
     if record is not None and record.deadline is not None:
-        left = max(0.0, record.deadline - change.time)
+        left = min(record.left, max(0.0, record.deadline - change.time))
         change.draft.put(path, "timer", "", TimerRecord(left, record.deadline))
 
 

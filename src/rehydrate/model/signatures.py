@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 #: A text that is longer when it is unpacked is cut off there, and no signature then.
-_SIGNATURE_BYTES: Final = 64 * 1024 * 1024
+_SIGNATURE_BYTES: Final = 8 * 1024 * 1024
 
 
 class SignatureRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):

@@ -21,7 +21,7 @@ from rehydrate.codecs.checkpoints import (
     encode_checkpoint,
     record_digest,
 )
-from rehydrate.codecs.records import decode_records, encode_record
+from rehydrate.codecs.records import check_header, decode_records, encode_record
 from rehydrate.engine import reading
 from rehydrate.engine.invariants import check_run
 from rehydrate.engine.run import Run
@@ -235,6 +235,7 @@ def restored(stored: Stored) -> WorkflowCheckpoint:
 
 
 def _decoded(header: Header, records: dict[str, bytes], digests: dict[str, int]) -> WorkflowCheckpoint:
+    check_header(header, f"checkpoint {header.checkpoint_id!r} of run {header.run_id!r}")
     run = Run(decode_records(records))
     violations = check_run(run)
     if violations:

@@ -5,15 +5,17 @@ Each raises its own error; none of them changes or loads anything.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import cast
 
 from rehydrate.engine import reading
-from rehydrate.engine.migration.homes import definition_at
+from rehydrate.engine.migration.homes import definition_at, homeless
+from rehydrate.engine.plan import step_key
 from rehydrate.engine.run import Run
 from rehydrate.errors import (
     CheckpointCorruptError,
     ForeignCheckpointError,
+    InconsistentRunError,
     MessageTypeError,
     MissingResourceError,
     ResourceTypeError,
@@ -77,6 +79,27 @@ def check_tree(graph: Definition, checkpoint: WorkflowCheckpoint) -> None:
         raise CheckpointCorruptError(
             f"checkpoint {checkpoint.checkpoint_id!r}", f"the inner state of {', '.join(missing)} is missing"
         )
+
+
+def check_homes(graph: Definition, checkpoint: WorkflowCheckpoint) -> None:
+    """Raise where something waits in a checkpoint for which its own graph has no place: nobody ever wrote that."""
+    lines = (*homeless(checkpoint.records, graph), *_askers(checkpoint.records, graph))
+    if lines:
+        raise InconsistentRunError(tuple(f"I35: what waits has its place in the graph ({line})" for line in lines))
+
+
+def _askers(run: Run, graph: Definition) -> Iterator[str]:
+    """Give what has asked, or gets an answer, and cannot: it is not there, or a sub-workflow, which asks inside."""
+    for path in reading.scopes(run):
+        here = definition_at(graph, path)
+        step: StepRecord | None = run.get(*step_key(path))
+        asking = {record.executor for record in run.table(path, "request").values()}
+        asking |= {group.executor for pack in run.table(path, "requests").values() for group in pack.groups}
+        asking |= {record.executor for record in run.table(path, "inbox").values() if record.kind == "answer"}
+        asking |= {item.executor for item in (step.deliveries if step is not None else ()) if item.kind == "answer"}
+        for executor in sorted(asking):
+            if here is None or executor not in here.executors or executor in here.children:
+                yield f"{path or 'the root'}: {executor!r:.80} asks"
 
 
 def missing_scopes(run: Run, graph: Definition) -> list[str]:

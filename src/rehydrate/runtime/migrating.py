@@ -41,10 +41,10 @@ from rehydrate.model.signatures import signature_record
 
 from .causes import told
 from .checkpoint import Migrated, WorkflowCheckpoint
-from .checks import check_tree, check_workflow
+from .checks import check_homes, check_tree, check_workflow
 from .migrated_values import Fit, fit_lists, open_all
 from .migration_view import View, Workpiece
-from .program import Program
+from .program import Program, digest_of
 
 _RUN: Final = ("", "run", "")
 _SIGNATURE: Final = ("", "signature", "")
@@ -57,17 +57,20 @@ def fitting(program: Program, checkpoint: WorkflowCheckpoint) -> WorkflowCheckpo
     if record.signature != program.signature_digest:
         checkpoint = _brought_up(program, checkpoint)
     check_tree(program.graph, checkpoint)
+    check_homes(program.graph, checkpoint)
     return checkpoint
 
 
 def _brought_up(program: Program, checkpoint: WorkflowCheckpoint) -> WorkflowCheckpoint:
     before = checkpoint.records
+    what = f"the signature of checkpoint {checkpoint.checkpoint_id!r}"
     try:
         text = cast("SignatureRecord", before.get(*_SIGNATURE)).text
         root = recorded_graph(text)
     except (ValueError, LookupError) as error:
-        what = f"the signature of checkpoint {checkpoint.checkpoint_id!r}"
         raise CheckpointCorruptError(what, str(error)) from error
+    if digest_of(text) != cast("RunRecord", before.get(*_RUN)).signature:
+        raise CheckpointCorruptError(what, "it is not the one that its run was begun with")
     piece = Workpiece(before.copy(), root)
     unpack_requests(piece.run)
     _refuse_unannounced(program.graph, root, piece.run, text)

@@ -33,7 +33,7 @@ class Program:
     @cached_property
     def signature_digest(self) -> str:
         """The signature's SHA-256."""
-        return hashlib.sha256(self.graph.signature.encode()).hexdigest()
+        return digest_of(self.graph.signature)
 
     @cached_property
     def outlets(self) -> Outlets:
@@ -45,6 +45,11 @@ class Program:
         if key is None:
             return None
         return hashlib.sha256(f"run of key\n{self.graph.name}\n{key}".encode()).hexdigest()[:32]
+
+
+def digest_of(signature: str) -> str:
+    """Return the SHA-256 by which a run names its signature."""
+    return hashlib.sha256(signature.encode()).hexdigest()
 
 
 class HasProgram(Protocol):

@@ -12,7 +12,8 @@ from typing import TypeAlias, cast
 
 import msgspec
 
-from rehydrate.codecs import ValueCodec, type_name
+from rehydrate.codecs import MAX_DEPTH, ValueCodec, type_name
+from rehydrate.codecs.bounds import is_deep_json
 from rehydrate.codecs.marks import marked_as
 from rehydrate.codecs.registry import BUILT_IN
 from rehydrate.engine import reading
@@ -70,10 +71,13 @@ class PendingRequest:
     def parse(self, json: str | bytes) -> RequestAnswer:
         """Return the answer that a JSON text says. Raises `AnswerTypeError` where it does not fit."""
         expected = describe(self.response_type)
+        data = json.encode("utf-8", "surrogatepass") if isinstance(json, str) else json
+        if is_deep_json(data, MAX_DEPTH):  # no value of such depth could be stored, and decoding takes stack
+            raise AnswerTypeError(self.request_id, expected, "what the JSON says (it is nested too deep)")
         try:
             kind = cast("type[object]", self.response_type)
             value: object = msgspec.json.decode(json, type=kind, strict=True, dec_hook=_from_plain)
-        except (msgspec.MsgspecError, TypeError, ValueError) as error:
+        except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
             raise AnswerTypeError(self.request_id, expected, f"what the JSON says ({error})") from error
         return self.answer(value)
 

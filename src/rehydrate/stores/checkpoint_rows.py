@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from rehydrate.codecs import check_bounds
 from rehydrate.errors import CheckpointCorruptError, CheckpointFormatError
 from rehydrate.model.checkpoint import FORMAT, Cause, Header, Status
 
@@ -132,6 +133,7 @@ def open_written(
     covered = (run_id, workflow, checkpoint_id)
     if _check((*covered, before or "") if chained else covered, body) != data[:_CHECK_BYTES]:
         raise CheckpointCorruptError(what, "its checksum does not fit")
+    check_bounds(body, what=what)  # what a newer version has written behind its format is stepped over
     try:
         found = _decode_any(body).format
         if found > FORMAT:

@@ -83,15 +83,23 @@ def write_new(path: Path, pieces: Iterable[bytes]) -> None:
 
 def put_in_place(temporary: Path, path: Path) -> None:
     """Move a synced file or folder to its place, whatever stands there, and sync the folder that it is in now."""
-    os.replace(temporary, path)  # noqa: PTH105  (hot, and says what it does)
-    sync_folder(path.parent)
+    # Opened first: once it is there, nothing but the sync may fail, as for want of a descriptor.
+    with _opened_folder(path.parent) as folder:
+        os.replace(temporary, path)  # noqa: PTH105  (hot, and says what it does)
+        _sync(folder)
 
 
 def sync_folder(folder: Path) -> None:
     """Make what was created, renamed and removed in a folder last."""
+    with _opened_folder(folder) as descriptor:
+        _sync(descriptor)
+
+
+@contextmanager
+def _opened_folder(folder: Path) -> Generator[int]:
     descriptor = os.open(folder, _READ | os.O_DIRECTORY)
     try:
-        _sync(descriptor)
+        yield descriptor
     finally:
         os.close(descriptor)
 

@@ -12,6 +12,7 @@ from typing import Final, Literal, TypeAlias, TypeVar, cast
 
 import msgspec
 
+from rehydrate.codecs.bounds import is_deep_json
 from rehydrate.errors import CheckpointCorruptError, CheckpointFormatError
 from rehydrate.model.checkpoint import FORMAT, Header, Offer, RequestRow, TurnRow
 
@@ -247,7 +248,10 @@ def _checked(data: bytes, what: str) -> bytes:
     body, tail = data[:-_TAIL], data[-_TAIL:]
     if len(data) <= _TAIL or tail != _BEFORE + checksum(body).encode() + _AFTER:
         raise CheckpointCorruptError(what, "its checksum does not fit, or it is cut off")
-    return body + b"}"
+    whole = body + b"}"
+    if is_deep_json(whole):
+        raise CheckpointCorruptError(what, "it is nested deeper than any line that is written")
+    return whole
 
 
 def _check_format(body: bytes, what: str) -> None:

@@ -21,7 +21,7 @@ from .file_format import LivePiece
 from .file_inbox import all_offers, settle
 from .file_index import find, point, pointers_of
 from .file_names import commits_name
-from .file_place import FilePlace
+from .file_place import FilePlace, tidying
 from .file_reading import find_run, in_chain, steadily
 from .file_runs import HEAD, TAGS, RunFolder
 from .file_undo import drop_other_commits
@@ -74,10 +74,11 @@ def forget_checkpoints(place: FilePlace, run_id: str, asked: Sequence[int]) -> l
     write_new(new_head, [head_line(run.head.standing(), run.head.token, commits, since)])
     put_in_place(fresh, run.folder / commits)
     put_in_place(new_head, run.folder / HEAD)
-    now = find_run(place, run_id)
-    if now is not None:
-        drop_other_commits(place, now)
-    intent.unlink()
+    with tidying(place):
+        now = find_run(place, run_id)
+        if now is not None:
+            drop_other_commits(place, now)
+        intent.unlink()
     return dropped
 
 

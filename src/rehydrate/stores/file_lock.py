@@ -7,6 +7,7 @@ Waiting is bounded: a stopped holder ends in an error that says so, never in sil
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import time
@@ -14,7 +15,7 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Final
 
-from rehydrate.errors import StoreUnavailableError
+from rehydrate.errors import StoreFullError, StoreUnavailableError
 
 #: Seconds that a write of another process may take before waiting for it is given up.
 PATIENCE: Final = 60.0
@@ -44,11 +45,9 @@ class FileLock:
             finally:
                 fcntl.flock(gate, fcntl.LOCK_UN)
         except OSError as error:
-            raise StoreUnavailableError(
-                self._store,
-                f"its lock files in {self._directory} cannot be used ({error.strerror})",
-                "Check that the folder of the store exists and that every process using it can write there.",
-            ) from error
+            what = f"its lock files in {self._directory} cannot be used ({error.strerror})"
+            fix = "Check that the folder of the store exists and that every process using it can write there."
+            raise unusable(error, self._store, what, fix) from error
         try:
             yield
         finally:
@@ -92,6 +91,13 @@ def try_lock(descriptor: int, kind: int) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+def unusable(error: OSError, store: str, what: str, fix: str) -> StoreUnavailableError:
+    """Return the error for a lock file that cannot be used: one of its own where there is no room for it."""
+    if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+        return StoreFullError(store, what, "Free space on the disk, then call again.")
+    return StoreUnavailableError(store, what, fix)
 
 
 def _removed(descriptor: int) -> bool:

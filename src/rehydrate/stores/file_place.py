@@ -15,6 +15,7 @@ from typing import Final
 from rehydrate.errors import CheckpointCorruptError, StoreBrokenError, StoreUnavailableError
 
 from .file_disk import (
+    SyncError,
     breaks_store,
     check_is_folder,
     make_folder,
@@ -141,6 +142,7 @@ class FilePlace:
                 self._pin = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
                 self._identity = _identity(self.path)
         except OSError as error:
+            self.note(error)  # what is raised says that the store answers nothing any more, so it must not
             raise translated(error, self.store) from error
 
     def _make_folder(self) -> None:
@@ -202,6 +204,16 @@ class FilePlace:
             "the folder was moved, removed or replaced while it was in use, and nothing was written",
             "Move that same folder back and call again. To use what is there now, a copy too, make a new store object.",
         )
+
+
+@contextlib.contextmanager
+def tidying(place: FilePlace) -> Generator[None, None, None]:
+    """Do what follows a write that is there and lasts: where it fails, the write has not, and what is left over is
+    taken back with the next one. A disk that fails ends the use of the store all the same."""
+    try:
+        yield
+    except (OSError, SyncError) as error:
+        place.note(error)
 
 
 def _identity(path: str) -> tuple[int, int] | None:

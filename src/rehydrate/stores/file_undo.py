@@ -19,7 +19,7 @@ from .file_disk import names_in, put_in_place, read_whole, sync_folder
 from .file_format import HeadLine, opened_line
 from .file_index import find, marked, names_of, remove, unmark, withdraw
 from .file_names import commit_number, escaped, is_commit_folder, is_commits
-from .file_place import WAITING, FilePlace
+from .file_place import WAITING, FilePlace, tidying
 from .file_reading import find_run, is_alive
 from .file_runs import RunFolder
 
@@ -39,7 +39,8 @@ def delete_run(place: FilePlace, run_id: str, now: Callable[[], float]) -> bool:
     gone = place.temporary(".gone")
     put_in_place(run.folder, gone)
     sync_folder(run.folder.parent)
-    _discard_run(place, gone)
+    with tidying(place):
+        _discard_run(place, gone)
     return True
 
 

@@ -19,7 +19,7 @@ from .file_format import FILE_FORMAT, Contents, HeadLine, LivePiece, TagsLine, a
 from .file_inbox import check_taken, empty, take, write_inbox
 from .file_index import find, hint, mark, unmark
 from .file_names import commit_folder, commit_name, commits_name, escaped
-from .file_place import FilePlace
+from .file_place import FilePlace, tidying
 from .file_reading import find_run
 from .file_runs import HEAD, TAGS, RunFolder
 from .standing import Standing, check_commit, id_in_use, numbered_events, standing_after, standing_renewed
@@ -177,12 +177,13 @@ def _go_on(place: FilePlace, run: RunFolder, part: Part, standing: Standing, off
     put_in_place(temporary, path)
     put_in_place(new_head, run.folder / HEAD)
     # From here on the commit is there. What follows is looked through where it is missing.
-    if header.status is not former.header.status:
-        unmark(place, "statuses", former.header.status, name)
-    closed = [escaped(row.request_id) for row in part.requests if row.state != "open"]
-    if closed:
-        unmark(place, "open", name, *closed)
-    empty(place, run, offers)
+    with tidying(place):
+        if header.status is not former.header.status:
+            unmark(place, "statuses", former.header.status, name)
+        closed = [escaped(row.request_id) for row in part.requests if row.state != "open"]
+        if closed:
+            unmark(place, "open", name, *closed)
+        empty(place, run, offers)
 
 
 def _entries(contents: Contents) -> int:

@@ -16,7 +16,7 @@ from typing import Final
 
 from rehydrate.errors import StoreUnavailableError
 
-from .file_lock import try_lock
+from .file_lock import try_lock, unusable
 
 _SUFFIX: Final = ".owner"
 #: A process that looks whether an owner lives holds its lock for microseconds; this many milliseconds are plenty.
@@ -38,11 +38,9 @@ class OwnerLocks:
         try:
             self._held[owner] = self._take(self._path(owner))
         except OSError as error:
-            raise StoreUnavailableError(
-                self._store,
-                f"an owner file in {self._directory} cannot be used ({error.strerror})",
-                "Make the folder of the store writable for every process that uses it.",
-            ) from error
+            what = f"an owner file in {self._directory} cannot be used ({error.strerror})"
+            fix = "Make the folder of the store writable for every process that uses it."
+            raise unusable(error, self._store, what, fix) from error
 
     def lives(self, owner: str) -> bool:
         """Say whether the process of an owner is there; a file that can be locked, or none, shows that it is not."""

@@ -10,6 +10,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from rehydrate.codecs import check_bounds
 from rehydrate.errors import CheckpointCorruptError
 
 _CHECK_BYTES: Final = 8
@@ -42,6 +43,7 @@ def open_row(data: object, kind: type[_Row], what: str) -> _Row:
     """Return a stored row. Raises `CheckpointCorruptError` that names `what`."""
     body = _checked(data, what)
     try:
+        check_bounds(body, what=what)
         return msgspec.msgpack.decode(body, type=kind)
     except msgspec.MsgspecError as error:
         raise CheckpointCorruptError(what, str(error)) from None

@@ -34,8 +34,11 @@ _UNAVAILABLE: Final = {
 
 #: The errors of ours that are their own; the others of these are `StoreUnavailableError` itself.
 _OWN: Final = {8: StoreReadOnlyError, 10: StoreBrokenError, 13: StoreFullError}
-#: What SQLite says of a file that may never have been one of its own.
-_TRUER: Final = {"file is not a database": "the file is no SQLite database"}
+#: What SQLite says of a file that may never have been one of its own, and of one that it cannot read for the disk too.
+_TRUER: Final = {
+    "file is not a database": "the file is no SQLite database",
+    "database disk image is malformed": "database disk image is malformed, or the disk could not be read",
+}
 #: After these the connection is as good as before: busy, locked, full, constraint.
 _HARMLESS: Final = {5, 6, 13, 19}
 
@@ -53,4 +56,4 @@ def translate(error: sqlite3.Error | UnicodeDecodeError, store: str) -> Rehydrat
     if fix is not None:
         kind = _OWN.get(code & 0xFF, StoreUnavailableError) if isinstance(code, int) else StoreUnavailableError
         return kind(store, _TRUER.get(str(error), str(error)), fix)
-    return CheckpointCorruptError(f"store {store}", str(error))
+    return CheckpointCorruptError(f"store {store}", _TRUER.get(str(error), str(error)))

@@ -6,9 +6,12 @@ The suite for stores is in `rehydrate.testing.store_contract`. Nothing here need
 from __future__ import annotations
 
 from .crashing import CrashError, Crashes, CrashPoint
-from .driving import UNANSWERED, Answers, Driven, Workflows, drive
+from .driving import UNANSWERED, Answers, Driven, StoreMaker, Workflows, drive
+from .failed_saves import FailedSaveError, assert_bears_failed_saves
+from .faulty_store import Fault, FaultyStorage
+from .replaying import Replayed, ReplayError, replay
+from .resuming import ResumabilityError, assert_resumable
 from .scripted import ScriptedExecutor
-from .surviving import SurvivalError, assert_survives
 from .undraining import claim_turns_again
 from .virtual_time import StuckError, VirtualClock, VirtualLoop, run_virtually
 
@@ -19,14 +22,22 @@ __all__ = [
     "CrashPoint",
     "Crashes",
     "Driven",
+    "FailedSaveError",
+    "Fault",
+    "FaultyStorage",
+    "ReplayError",
+    "Replayed",
+    "ResumabilityError",
     "ScriptedExecutor",
+    "StoreMaker",
     "StuckError",
-    "SurvivalError",
     "VirtualClock",
     "VirtualLoop",
     "Workflows",
-    "assert_survives",
+    "assert_bears_failed_saves",
+    "assert_resumable",
     "claim_turns_again",
     "drive",
+    "replay",
     "run_virtually",
 ]

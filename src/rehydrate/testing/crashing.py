@@ -12,11 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from rehydrate.api.workflow import Workflow
-from rehydrate.ports import CheckpointStorage
 from rehydrate.runtime.watch import CommandKind, Moment, Watched
 
-from .driving import Answers, Crash, Drive, Driven, Workflows
+from .driving import Answers, Crash, Drive, Driven, StoreMaker, Workflows, built, fresh_store
 from .facts import differences
 from .outside import Outside
 
@@ -45,7 +43,7 @@ class CrashError(AssertionError):
         for point, texts in found.items():
             lines += [f"- {point}: {text}" for text in texts]
         lines.append(
-            "What is kept beside the run is lost with its process: assert_survives names it. What handlers do in"
+            "What is kept beside the run is lost with its process: assert_resumable names it. What handlers do in"
         )
         lines.append("the world may be done again: see ctx.effect_key.")
         super().__init__("\n".join(lines))
@@ -95,15 +93,14 @@ class Crashes:
     workflow: Workflows
     message: object
     answers: Answers | None = None
-    make_store: Callable[[], CheckpointStorage] | None = None
+    make_store: StoreMaker | None = None
     run_args: object = None
     resources: Mapping[str, object] | None = None
     keep: Sequence[object] = ()
 
     @cached_property
     def _outside(self) -> Outside:
-        first = self.workflow if isinstance(self.workflow, Workflow) else self.workflow()
-        return Outside(first.definition, self.keep)
+        return Outside(built(self.workflow).definition, self.keep)
 
     async def points(self) -> list[CrashPoint]:
         """Return every point of the uninterrupted run."""
@@ -122,7 +119,7 @@ class Crashes:
         expected, points = await self._uninterrupted()
         found: dict[CrashPoint, list[str]] = {}
         for point in points:
-            wrong = differences(expected, await self.at(point))
+            wrong = differences(expected.results, (await self.at(point)).results)
             if wrong:
                 found[point] = wrong
         if found:
@@ -135,14 +132,14 @@ class Crashes:
         return driven, counting.points
 
     async def _drive(self, watching: Callable[[int], _Counting | _Crashing]) -> Driven:
-        store = self.make_store() if self.make_store is not None else None
         options = {"run_args": self.run_args, "resources": self.resources}
-        drive = Drive(
-            self.workflow,
-            store,
-            watching=watching,
-            restarted=self._outside.reset,
-            is_new=lambda attempt: attempt > 0,
-            options=options,
-        )
-        return await drive.run(self.message, self.answers)
+        async with fresh_store(self.make_store) as store:
+            drive = Drive(
+                self.workflow,
+                store,
+                watching=watching,
+                restarted=self._outside.reset,
+                is_new=lambda attempt: attempt > 0,
+                options=options,
+            )
+            return await drive.run((self.message,), self.answers)

@@ -7,8 +7,9 @@ workflow, and then each call has executors of its own. Must not know how a run w
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias, cast
 
 from rehydrate.api.workflow import Workflow
@@ -16,7 +17,7 @@ from rehydrate.model.checkpoint import Status
 from rehydrate.ports import CheckpointStorage
 from rehydrate.runtime.options import CallOptions
 from rehydrate.runtime.program import Program
-from rehydrate.runtime.requests import PendingRequest, RequestAnswer
+from rehydrate.runtime.requests import PendingRequest
 from rehydrate.runtime.result import WorkflowRunResult
 from rehydrate.runtime.runner import Runner
 from rehydrate.runtime.watch import Watch
@@ -26,10 +27,14 @@ from rehydrate.stores.memory import InMemoryCheckpointStorage
 Answers: TypeAlias = Callable[[PendingRequest], object] | Mapping[str, object]
 #: A workflow, or what builds it anew for each call.
 Workflows: TypeAlias = Workflow | Callable[[], Workflow]
+#: What makes a store, on a place that nothing else uses.
+StoreMaker: TypeAlias = Callable[[], CheckpointStorage]
 #: What a function of answers returns for a request that is to stay open.
 UNANSWERED: Final = object()
 #: A workflow that asks more often than this asks for ever.
 _MOST_CALLS: Final = 1000
+#: A call that ends more often than this, each time by a fault, gets nowhere.
+_MOST_ATTEMPTS: Final = 10
 
 
 class Crash(BaseException):
@@ -61,16 +66,40 @@ class Driven:
 
 
 @dataclass(frozen=True)
-class _Stage:
-    """A workflow whose commands are watched."""
+class MadeCall:
+    """What a call brings: a message, or answers by request id."""
+
+    message: object = None
+    responses: Mapping[str, object] = field(default_factory=dict[str, object])
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A workflow, as a runner needs it, over another store and perhaps with its commands watched."""
 
     program: Program
     checkpoint_storage: CheckpointStorage
 
 
+@asynccontextmanager
+async def fresh_store(make_store: StoreMaker | None) -> AsyncGenerator[CheckpointStorage]:
+    """Give a store of its own to one run, and close it; by default one in memory."""
+    store = InMemoryCheckpointStorage() if make_store is None else make_store()
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+def built(workflow: Workflows) -> Workflow:
+    """Return the workflow, built anew where it can be."""
+    return workflow if isinstance(workflow, Workflow) else workflow()
+
+
 class Drive:
     """One run that is driven. `watching` gives what watches an attempt at a call; `is_new` says whether attempt `n` at
-    a call, from 0, is made as by a new process: then `restarted` is told, and the workflow is built anew."""
+    a call, from 0, is made as by a new process: then `restarted` is told, and the workflow is built anew. After an
+    error of a class in `again` the same call is made again."""
 
     def __init__(
         self,
@@ -81,7 +110,11 @@ class Drive:
         restarted: Callable[[], None] | None = None,
         is_new: Callable[[int], bool] = lambda _: True,
         options: Mapping[str, object] | None = None,
+        again: tuple[type[BaseException], ...] = (Crash,),
     ) -> None:
+        #: What each call brought.
+        self.calls: list[MadeCall] = []
+        self._again = again
         self._workflow = workflow
         self._store = InMemoryCheckpointStorage() if store is None else store
         self._watching = watching
@@ -93,70 +126,83 @@ class Drive:
         self._results: list[WorkflowRunResult] = []
         self._crashes = 0
 
-    async def run(self, message: object, answers: Answers | None) -> Driven:
-        """Make the first call, and then one for the answers of each pause until nothing is answered."""
-        result = await self._call(message)
-        for _ in range(_MOST_CALLS):
-            self._results.append(result)
-            given = _answered(result, answers)
-            if not given or result.status is not Status.IDLE_WITH_PENDING_REQUESTS:
-                return Driven(tuple(self._results), self._crashes)
-            result = await self._call(None, checkpoint=result.checkpoint_id, responses=given)
-        raise AssertionError(f"the run was answered {_MOST_CALLS} times and still asks; leave a request UNANSWERED")
+    async def run(self, messages: Sequence[object], answers: Answers | None) -> Driven:
+        """Make a call for each message, and after it one for the answers of each pause until nothing is answered."""
+        if not messages:
+            raise TypeError("give at least one input after the workflow")
+        for message in messages:
+            result = await self._call(MadeCall(message))
+            for _ in range(_MOST_CALLS):
+                given = answered(result, answers)
+                if not given or result.status is not Status.IDLE_WITH_PENDING_REQUESTS:
+                    break
+                result = await self._call(MadeCall(None, given))
+            else:
+                raise AssertionError(
+                    f"the run was answered {_MOST_CALLS} times and still asks; leave a request UNANSWERED"
+                )
+        return Driven(tuple(self._results), self._crashes)
 
-    async def _call(self, message: object, **given: object) -> WorkflowRunResult:
+    async def _call(self, call: MadeCall) -> WorkflowRunResult:
         """Make one call, and the same call again after each crash."""
         key = f"{self._name} {len(self._results)}"
-        options = {**self._options, **given, "idempotency_key": key}
+        options = {**self._options, "responses": call.responses, "idempotency_key": key}
+        if self._results:
+            options["checkpoint"] = self._results[-1].checkpoint_id
+        self.calls.append(call)
         attempt = 0
         while True:
             runner = Runner(self._stage(attempt))
             try:
-                return await runner.run(message, stream=False, **cast("CallOptions", options))
-            except Crash:
+                result = await runner.run(call.message, stream=False, **cast("CallOptions", options))
+            except self._again:
                 attempt += 1
                 self._crashes += 1
+                if attempt == _MOST_ATTEMPTS:
+                    raise
+            else:
+                self._results.append(result)
+                return result
 
-    def _stage(self, attempt: int) -> _Stage:
+    def _stage(self, attempt: int) -> Stage:
         if self._built is None or self._is_new(attempt):
             if self._restarted is not None:
                 self._restarted()
-            self._built = self._workflow if isinstance(self._workflow, Workflow) else self._workflow()
+            self._built = built(self._workflow)
         program = self._built.program
         if self._watching is not None:
             program = replace(program, watch=self._watching(attempt))
-        return _Stage(program, self._store)
+        return Stage(program, self._store)
 
 
-def _answered(result: WorkflowRunResult, answers: Answers | None) -> list[RequestAnswer]:
-    """Return the answers to those open requests for which there is one."""
+def answered(result: WorkflowRunResult, answers: Answers | None) -> dict[str, object]:
+    """Return the answers to those open requests for which there is one, by request id."""
     if answers is None:
-        return []
-    found: list[RequestAnswer] = []
+        return {}
+    found: dict[str, object] = {}
     for request in result.pending_requests:
         if callable(answers):
             value = answers(request)
         else:
             value = answers.get(request.executor_id, UNANSWERED)
         if value is not UNANSWERED:
-            found.append(request.answer(value))
+            found[request.request_id] = request.answer(value).value
     return found
 
 
 async def drive(
     workflow: Workflows,
-    message: object,
-    *,
+    *messages: object,
     answers: Answers | None = None,
     checkpoint_storage: CheckpointStorage | None = None,
     run_args: object = None,
     resources: Mapping[str, object] | None = None,
 ) -> Driven:
     """Run a workflow and answer what it asks until it is idle, or asks what has no answer; without answers, to the
-    first pause.
+    first pause. Each further message is a turn of its own in the same run.
 
     At each pause the run is restored from stored bytes in the call that answers it. The workflow's own store is not
     used. Raises what a call raises.
     """
     options = {"run_args": run_args, "resources": resources}
-    return await Drive(workflow, checkpoint_storage, options=options).run(message, answers)
+    return await Drive(workflow, checkpoint_storage, options=options).run(messages, answers)

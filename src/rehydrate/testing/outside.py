@@ -15,6 +15,8 @@ from typing import Final, cast
 from rehydrate.api.workflow import Workflow
 from rehydrate.graph.definition import Definition
 from rehydrate.graph.executor import Executor, FunctionExecutor
+from rehydrate.graph.function_body import FunctionBody
+from rehydrate.graph.step import Step
 
 from .places import Held, Place, can_be_copied, copied, is_scalar
 from .scripted import ScriptedExecutor
@@ -54,7 +56,7 @@ class Outside:
         attributes = vars(executor)
         for name in sorted(attributes.keys() - _OWN):
             self._look_at(Held(f"{where}: attribute {name!r}", attributes, name), _DEPTH)
-        if isinstance(executor, FunctionExecutor):
+        if isinstance(executor, FunctionExecutor | FunctionBody):
             self._look_at_value(where, vars(executor)["function"])
             return
         for cls in type(executor).__mro__:
@@ -85,7 +87,7 @@ class Outside:
             self._look_at(Held(f"{where}: a default of {function.__name__}", holder, "default"), _DEPTH)
         for name in sorted(_names(function.__code__) & function.__globals__.keys()):
             value: object = function.__globals__[name]
-            if isinstance(value, FunctionType | type) and value.__module__ != function.__module__:
+            if isinstance(value, FunctionType | type | Step) and value.__module__ != function.__module__:
                 continue
             place = f"{where}: global {name!r} of module {function.__module__}"
             self._look_at(Held(place, function.__globals__, name), _DEPTH)
@@ -111,7 +113,9 @@ class Outside:
                     self._look_at(Held(f"{held.name}.{name}", attributes, name), depth - 1)
 
     def _look_at_value(self, where: str, value: object) -> bool:
-        """Look into a function or a class; tell whether it is one."""
+        """Look into a function, a step or a class; tell whether it is one."""
+        if isinstance(value, Step):
+            value = cast("Step[..., object]", value).function
         if isinstance(value, FunctionType):
             self._look_at_function(where, value)
         elif isinstance(value, type):

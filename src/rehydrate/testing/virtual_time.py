@@ -86,6 +86,11 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self._note(future)
         return future
 
+    async def shutdown_default_executor(self, timeout: float | None = None) -> None:  # noqa: ASYNC109  (the loop's)
+        """Wait for the threads of the pool without a limit: `timeout` would be over at once, in virtual time."""
+        del timeout
+        await super().shutdown_default_executor()
+
     def note_idle_timer(self, timer: asyncio.TimerHandle) -> None:
         """Note a timer that nobody waits for."""
         self._idle.add(timer)

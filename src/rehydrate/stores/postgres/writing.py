@@ -14,7 +14,7 @@ import psycopg
 
 from rehydrate.errors import CheckpointCorruptError, CommitConflictError, RehydrateError
 from rehydrate.model.checkpoint import Commit, Header
-from rehydrate.stores.standing import check_commit, id_in_use, standing_renewed
+from rehydrate.stores.standing import Standing, check_commit, id_in_use, standing_renewed
 
 from .failures import is_of_rows, translate
 from .inbox import missing_offer
@@ -151,7 +151,7 @@ def _lost(session: Session, commit: Commit, now: float | None, *, again: bool) -
     header = commit.header
     try:
         run = find_run(session, header.run_id, now)
-        if again and _is_done(session, commit):
+        if again and run is not None and _is_done(session, commit, run.standing):
             return None
         check_commit(commit, run.standing if run else None)
         missing = missing_offer(session, run.no if run else 0, commit.taken) if commit.taken else None
@@ -162,8 +162,11 @@ def _lost(session: Session, commit: Commit, now: float | None, *, again: bool) -
     return CommitConflictError(header.run_id, f"head {commit.expected}", "another one, which was gone a moment later")
 
 
-def _is_done(session: Session, commit: Commit) -> bool:
-    header = commit.header
+def _is_done(session: Session, commit: Commit, standing: Standing) -> bool:
+    header, lease = commit.header, commit.lease
+    if standing.epoch == lease.epoch and standing.owner not in {None, lease.owner}:
+        # It was claimed by another, maybe by a call that is the same in all, at the same instant.
+        return False
     rows = session.ask(_CHECKPOINTS, ([id_cell(header.checkpoint_id)],))
     return bool(rows) and rows[0][1:3] == (header.run_id.encode(), checkpoint_body(commit))
 
