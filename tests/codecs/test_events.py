@@ -17,6 +17,8 @@ from rehydrate.model.events import (
     CommittedEvent,
     InvocationFailed,
     MessageDropped,
+    OfferRefused,
+    OfferTaken,
     OutputYielded,
     RequestOpened,
     RequestsCancelled,
@@ -43,6 +45,8 @@ EVENTS = [
     RequestOpened(**WHERE, request_id="q", data=VALUE, response_type="bool"),
     RequestsKept(request_ids=("q", "r")),
     RequestsCancelled(request_ids=()),
+    OfferTaken(number=3, key="mail"),
+    OfferRefused(number=4, key="mail", code="already-answered", text="it was answered"),
     WorkDiscarded(what=("a", "b")),
     MessageDropped(**WHERE, type="Claim"),
     InvocationFailed(**WHERE, failure=Failure("handler", "ValueError", "text", "trace", ("fact",))),
@@ -131,4 +135,4 @@ def test_nesting_of_any_depth_is_damage_on_a_small_stack() -> None:
     finally:
         threading.stack_size(before)
     thread.join()
-    assert found == ["CheckpointCorruptError"] * 3 * (13 + 3 + 3)
+    assert found == ["CheckpointCorruptError"] * 3 * (15 + 3 + 3)

@@ -176,6 +176,7 @@ class Actor(LiveTurn):
                 heartbeat.stop()
             if self.inbox is not None:
                 self.inbox.close()
+                self.inbox = None  # it knows this turn
             if self._timer is not None:
                 self._timer.cancel()
             self.channel.close()
