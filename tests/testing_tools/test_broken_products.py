@@ -55,11 +55,11 @@ def test_a_restore_that_loses_a_kind_of_record_is_noticed(kind, monkeypatch, tri
 
     monkeypatch.setattr(Finder, "find", losing)
     with pytest.raises(ResumabilityError) as raised:
-        run_virtually(assert_resumable(joined, "a b", answers=ANSWERS))
+        run_virtually(assert_resumable(joined, ["a b"], answers=ANSWERS))
     assert "it raised" not in str(raised.value)
     tried(len(raised.value.differences))
 
 
 def test_as_it_is_nothing_is_noticed():
     """The same workflow with nothing broken."""
-    assert run_virtually(assert_resumable(joined, "a b", answers=ANSWERS)).crashes > 5
+    assert run_virtually(assert_resumable(joined, ["a b"], answers=ANSWERS)).crashes > 5

@@ -14,14 +14,14 @@ ANSWERS = {"asker": "yes"}
 @pytest.mark.promise("P2", "saves that fail, before or after they are written")
 def test_a_faithful_workflow_bears_each_failed_save(tried):
     """A pause two levels deep: every one of six saves fails twice."""
-    count = run_virtually(assert_bears_failed_saves(lambda: desk(Faithful), "a b", answers=ANSWERS))
+    count = run_virtually(assert_bears_failed_saves(lambda: desk(Faithful), ["a b"], answers=ANSWERS))
     assert count == 12
     tried(count)
 
 
 def test_several_inputs_are_turns_of_one_run():
     """The saves of each of them fail."""
-    assert run_virtually(assert_bears_failed_saves(WorkflowBuilder("signing", sign).build(), "a", "b", "c")) == 12
+    assert run_virtually(assert_bears_failed_saves(WorkflowBuilder("signing", sign).build(), ["a", "b", "c"])) == 12
 
 
 def test_each_run_may_have_a_file_of_its_own(tmp_path):
@@ -29,7 +29,7 @@ def test_each_run_may_have_a_file_of_its_own(tmp_path):
     numbers = iter(range(1000))
     flow = WorkflowBuilder("signing", sign).build()
     check = assert_bears_failed_saves(
-        flow, "a", make_store=lambda: SqliteCheckpointStorage(tmp_path / f"{next(numbers)}.db")
+        flow, ["a"], make_store=lambda: SqliteCheckpointStorage(tmp_path / f"{next(numbers)}.db")
     )
     assert run_virtually(check) == 4
     assert next(numbers) == 5
@@ -38,7 +38,7 @@ def test_each_run_may_have_a_file_of_its_own(tmp_path):
 def test_what_is_counted_beside_the_run_is_counted_twice():
     """The process goes on after a failed save, with what it had noted before."""
     with pytest.raises(FailedSaveError) as raised:
-        run_virtually(assert_bears_failed_saves(desk(ByClass), "a", answers=ANSWERS))
+        run_virtually(assert_bears_failed_saves(desk(ByClass), ["a"], answers=ANSWERS))
     assert raised.value.differences == {
         "commit 3 fails": ("call 2: outputs: ['a: yes 1!'] uninterrupted, ['a: yes 2!'] here",)
     }
@@ -66,9 +66,9 @@ def test_an_effect_that_cannot_be_done_twice_is_found():
         return bank[text]
 
     with pytest.raises(FailedSaveError) as raised:
-        run_virtually(assert_bears_failed_saves(paying(bank, always), "a"))
+        run_virtually(assert_bears_failed_saves(paying(bank, always), ["a"]))
     assert list(raised.value.differences) == ["commit 3 fails"]
-    assert run_virtually(assert_bears_failed_saves(paying(bank, once), "a")) == 8
+    assert run_virtually(assert_bears_failed_saves(paying(bank, once), ["a"])) == 8
 
 
 def test_a_handler_that_fails_the_second_time_is_named():
@@ -82,7 +82,7 @@ def test_a_handler_that_fails_the_second_time_is_named():
         return "paid"
 
     with pytest.raises(FailedSaveError) as raised:
-        run_virtually(assert_bears_failed_saves(paying({}, only_once), "a"))
+        run_virtually(assert_bears_failed_saves(paying({}, only_once), ["a"]))
     (text,) = raised.value.differences["commit 3 fails"]
     assert text.startswith("it raised RunFailedError")
     assert "a was paid" in text
@@ -103,4 +103,4 @@ def test_a_function_bears_failed_saves_of_its_steps():
 
         return adding
 
-    assert run_virtually(assert_bears_failed_saves(build, 1, answers=lambda _: 3)) == 10
+    assert run_virtually(assert_bears_failed_saves(build, [1], answers=lambda _: 3)) == 10

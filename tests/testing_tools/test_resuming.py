@@ -37,7 +37,7 @@ ANSWERS = {"asker": "yes"}
 
 def lost(workflow, message="a b", **options):
     with pytest.raises(ResumabilityError) as raised:
-        run_virtually(assert_resumable(workflow, message, answers=ANSWERS, **options))
+        run_virtually(assert_resumable(workflow, [message], answers=ANSWERS, **options))
     return raised.value
 
 
@@ -47,7 +47,7 @@ def test_a_workflow_whose_state_is_in_its_run_is_resumed(kind, store, tmp_path, 
     """It is restored once at each of its checkpoints, and ends as the uninterrupted run did."""
     numbers = itertools.count()
     make_store = None if store == "memory" else lambda: SqliteCheckpointStorage(tmp_path / f"{next(numbers)}.db")
-    driven = run_virtually(assert_resumable(lambda: desk(kind), "a b", answers=ANSWERS, make_store=make_store))
+    driven = run_virtually(assert_resumable(lambda: desk(kind), ["a b"], answers=ANSWERS, make_store=make_store))
     kept = {Asker: "", Faithful: " ['{}']"}[kind]
     assert driven.outputs == [f"a: yes{kept.format('a')}!", f"b: yes{kept.format('b')}!"]
     assert driven.crashes >= 5
@@ -129,7 +129,7 @@ def test_what_changed_but_does_not_matter_is_no_error():
         return known.setdefault(text, text.upper())
 
     workflow = WorkflowBuilder("spelling", split).add_chain([split, spell, sign]).build()
-    assert run_virtually(assert_resumable(workflow, "a b a")).outputs == ["A!", "B!", "A!"]
+    assert run_virtually(assert_resumable(workflow, ["a b a"])).outputs == ["A!", "B!", "A!"]
 
 
 def test_what_stands_for_the_outside_world_is_kept():
@@ -142,7 +142,7 @@ def test_what_stands_for_the_outside_world_is_kept():
         return f"{text} {bank[text]}"
 
     workflow = WorkflowBuilder("paying", split).add_chain([split, pay, sign]).build()
-    assert run_virtually(assert_resumable(workflow, "a b", keep=[bank])).outputs == ["a 1!", "b 2!"]
+    assert run_virtually(assert_resumable(workflow, ["a b"], keep=[bank])).outputs == ["a 1!", "b 2!"]
 
 
 def test_a_workflow_that_draws_on_chance_is_told_apart():
@@ -160,9 +160,9 @@ def test_a_workflow_that_draws_on_chance_is_told_apart():
 def test_in_a_new_interpreter_the_order_of_a_set_is_found_to_be_chance():
     """Texts have other hash values there, which a restart in the same process would not show."""
     answers = {"gather": "zelkova"}
-    run_virtually(assert_resumable(unordered, "alder", answers=answers))
+    run_virtually(assert_resumable(unordered, ["alder"], answers=answers))
     with pytest.raises(ResumabilityError) as raised:
-        run_virtually(assert_resumable(unordered, "alder", answers=answers, new_interpreter=True))
+        run_virtually(assert_resumable(unordered, ["alder"], answers=answers, new_interpreter=True))
     assert list(raised.value.differences) == [0, 1, 2]  # at 3 the output is there
     assert raised.value.suspects == ()
 
@@ -170,19 +170,19 @@ def test_in_a_new_interpreter_the_order_of_a_set_is_found_to_be_chance():
 @pytest.mark.proof
 def test_in_a_new_interpreter_a_faithful_workflow_is_resumed():
     """Sets that are sorted are the same everywhere."""
-    told = run_virtually(assert_resumable(ordered, "alder", answers={"gather": "zelkova"}, new_interpreter=True))
+    told = run_virtually(assert_resumable(ordered, ["alder"], answers={"gather": "zelkova"}, new_interpreter=True))
     assert (told.outputs[0][:9], told.crashes) == ("alder ash", 4)
 
 
 def test_what_a_new_interpreter_cannot_be_given_is_said():
     """A function inside another one has no name there."""
     with pytest.raises(TypeError, match="a function of a module that builds the workflow"):
-        run_virtually(assert_resumable(lambda: desk(Asker), "a", new_interpreter=True))
+        run_virtually(assert_resumable(lambda: desk(Asker), ["a"], new_interpreter=True))
 
 
 def test_several_inputs_are_turns_of_one_run():
     """Each checkpoint of each turn is gone on from, with the inputs and answers that were still to come."""
-    driven = run_virtually(assert_resumable(desk, "a b", "c", answers=ANSWERS))
+    driven = run_virtually(assert_resumable(desk, ["a b", "c"], answers=ANSWERS))
     assert driven.outputs == ["a: yes!", "b: yes!", "c: yes!"]
     assert [result.turn for result in driven.results] == [1, 2, 3, 4]
     assert driven.crashes == driven.result.checkpoint.header.seq + 1 == 12
@@ -200,7 +200,7 @@ def test_what_a_later_input_finds_lost_is_told_with_its_call():
             ctx.yield_output(f"{text} {self.count}")
 
     with pytest.raises(ResumabilityError) as raised:
-        run_virtually(assert_resumable(WorkflowBuilder("counting", Counting("asker")).build(), "a", "b"))
+        run_virtually(assert_resumable(WorkflowBuilder("counting", Counting("asker")).build(), ["a", "b"]))
     assert raised.value.differences == {
         1: ("call 2: outputs: ['b 2'] uninterrupted, ['b 1'] here",),
         2: ("call 2: outputs: ['b 2'] uninterrupted, ['b 1'] here",),
@@ -248,7 +248,7 @@ def test_what_only_events_tell_is_found():
     builder = WorkflowBuilder("sinking", hear).add_chain([hear, keep])
     workflow = builder.add_edge(keep, sink, condition=lambda _: bool(heard)).build()
     with pytest.raises(ResumabilityError) as raised:
-        run_virtually(assert_resumable(workflow, "a"))
+        run_virtually(assert_resumable(workflow, ["a"]))
     (text,) = raised.value.differences[1]
     assert text.startswith("call 1: events of the root: ")
     assert "MessageDropped(executor_id='keep'" in text.partition(" uninterrupted, ")[2]
@@ -292,10 +292,10 @@ def test_a_function_is_resumed_at_each_of_its_steps():
 
         return adding
 
-    told = run_virtually(assert_resumable(lambda: build(faithful=True), 1, 2, answers=lambda _: 3))
+    told = run_virtually(assert_resumable(lambda: build(faithful=True), [1, 2], answers=lambda _: 3))
     assert told.outputs == [72, 76]
     with pytest.raises(ResumabilityError) as raised:
-        run_virtually(assert_resumable(lambda: build(faithful=False), 1, answers=lambda _: 3))
+        run_virtually(assert_resumable(lambda: build(faithful=False), [1], answers=lambda _: 3))
     assert raised.value.suspects == ("executor 'adding': variable 'seen' around adding: [] became [3, 3]",)
 
 
@@ -314,7 +314,7 @@ def test_what_a_step_keeps_beside_the_run_is_found():
         return f"{await number(text)}, {await number(text)}"
 
     with pytest.raises(ResumabilityError) as raised:
-        run_virtually(assert_resumable(numbering, "a"))
+        run_virtually(assert_resumable(numbering, ["a"]))
     assert raised.value.suspects == ("executor 'numbering': variable 'count' around number: 0 became 2",)
     assert raised.value.differences == {1: ("call 1: outputs: ['a 1, a 2'] uninterrupted, ['a 1, a 1'] here",)}
 
@@ -328,11 +328,14 @@ def test_a_store_that_is_not_fresh_is_refused():
 
     kept = Kept()
     with pytest.raises(ValueError, match="open a new place each time"):
-        run_virtually(assert_resumable(desk, "a", make_store=lambda: kept))
+        run_virtually(assert_resumable(desk, ["a"], make_store=lambda: kept))
 
 
 def test_without_an_input_nothing_is_shown():
-    """That would be a test which cannot fail."""
-    for check in (assert_resumable, assert_bears_failed_saves, drive):
-        with pytest.raises(TypeError, match="at least one input"):
-            run_virtually(check(desk))
+    """That would be a test which cannot fail; and an input that stands alone is told from a list of them."""
+    for check in (assert_resumable, assert_bears_failed_saves):
+        for wrong in ([], "a"):
+            with pytest.raises(TypeError, match="a list with at least one"):
+                run_virtually(check(desk, wrong))
+    with pytest.raises(TypeError, match="a list with at least one"):
+        run_virtually(drive(desk))

@@ -128,8 +128,8 @@ class Drive:
 
     async def run(self, messages: Sequence[object], answers: Answers | None) -> Driven:
         """Make a call for each message, and after it one for the answers of each pause until nothing is answered."""
-        if not messages:
-            raise TypeError("give at least one input after the workflow")
+        if not isinstance(cast("object", messages), list | tuple) or not messages:
+            raise TypeError("give the inputs of a run, one for each turn: a list with at least one")
         for message in messages:
             result = await self._call(MadeCall(message))
             for _ in range(_MOST_CALLS):

@@ -32,14 +32,15 @@ class FailedSaveError(AssertionError):
 
 async def assert_bears_failed_saves(
     workflow: Workflows,
-    *inputs: object,
+    inputs: Sequence[object],
     answers: Answers | None = None,
+    *,
     make_store: StoreMaker | None = None,
     run_args: object = None,
     resources: Mapping[str, object] | None = None,
     keep: Iterable[object] = (),
 ) -> int:
-    """Run a workflow over one or more inputs, a turn each, once for each way in which one of its saves can fail, and
+    """Run a workflow over its inputs, a turn each, once for each way in which one of its saves can fail, and
     make the call that failed again; compare outputs, requests, statuses and state with the run in which none fails.
 
     Between two runs what executors hold beside them is put back, but for what is in `keep`. Returns the number of

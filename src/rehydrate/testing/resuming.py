@@ -65,16 +65,17 @@ def _next(suspects: Sequence[str], *, repeats: bool) -> list[str]:
 
 async def assert_resumable(
     workflow: Workflows,
-    *inputs: object,
+    inputs: Sequence[object],
     answers: Answers | None = None,
+    *,
     make_store: StoreMaker | None = None,
     run_args: object = None,
     resources: Mapping[str, object] | None = None,
     keep: Iterable[object] = (),
     new_interpreter: bool = False,
 ) -> Driven:
-    """Run a workflow over one or more inputs, a turn each, and go on from every checkpoint that this made, each as a
-    new process does; compare outputs, requests, statuses, the state of every scope, and what is told.
+    """Run a workflow over its inputs, a turn each, and go on from every checkpoint that this made, each as a new
+    process does; compare outputs, requests, statuses, the state of every scope, and what is told.
 
     Given a function that builds the workflow, each process has executors of its own. `keep` are objects that stand for
     the outside world and are left as they are, as resources are. With `new_interpreter` it is gone on in another
