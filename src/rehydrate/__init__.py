@@ -43,7 +43,9 @@ if TYPE_CHECKING:
     from rehydrate.service.history import HistoryEntry, RunHistory
     from rehydrate.service.pruning import KeptCheckpoint, PrunedRun, PruneSummary, prune
     from rehydrate.service.retention import Retention
+    from rehydrate.service.service import Service, WaitingRequest
     from rehydrate.service.transfer import ExportedRun, export_run, import_run
+    from rehydrate.service.worker import Worker
     from rehydrate.stores.compressed import CompressedCheckpointStorage
     from rehydrate.stores.encrypted import EncryptedCheckpointStorage
     from rehydrate.stores.file import FileCheckpointStorage
@@ -97,6 +99,7 @@ __all__ = [
     "RunStream",
     "Runner",
     "RunnerContext",
+    "Service",
     "Session",
     "SigtermHook",
     "SqliteCheckpointStorage",
@@ -106,6 +109,8 @@ __all__ = [
     "SubWorkflowRequest",
     "SubWorkflowRequestMessage",
     "SubWorkflowResponseMessage",
+    "WaitingRequest",
+    "Worker",
     "Workflow",
     "WorkflowBuilder",
     "WorkflowCheckpoint",

@@ -47,7 +47,9 @@ if TYPE_CHECKING:
     from rehydrate.service.history import HistoryEntry, RunHistory
     from rehydrate.service.pruning import KeptCheckpoint, PrunedRun, PruneSummary, prune
     from rehydrate.service.retention import Retention
+    from rehydrate.service.service import Service, WaitingRequest
     from rehydrate.service.transfer import ExportedRun, export_run, import_run
+    from rehydrate.service.worker import Worker
     from rehydrate.stores.compressed import CompressedCheckpointStorage
     from rehydrate.stores.encrypted import EncryptedCheckpointStorage
     from rehydrate.stores.file import FileCheckpointStorage
@@ -98,6 +100,7 @@ __all__ = [
     "RunStream",
     "Runner",
     "RunnerContext",
+    "Service",
     "Session",
     "SigtermHook",
     "SqliteCheckpointStorage",
@@ -107,6 +110,8 @@ __all__ = [
     "SubWorkflowRequest",
     "SubWorkflowRequestMessage",
     "SubWorkflowResponseMessage",
+    "WaitingRequest",
+    "Worker",
     "Workflow",
     "WorkflowBuilder",
     "WorkflowCheckpoint",
@@ -163,6 +168,10 @@ def __getattr__(name: str) -> object:
             from rehydrate.service import pruning as home
         case "Retention":
             from rehydrate.service import retention as home
+        case "Service" | "WaitingRequest":
+            from rehydrate.service import service as home
+        case "Worker":
+            from rehydrate.service import worker as home
         case "ExportedRun" | "export_run" | "import_run":
             from rehydrate.service import transfer as home
         case _:

@@ -66,6 +66,7 @@ from .run import (
     StateConflictError,
     SubWorkflowTimeoutError,
 )
+from .service import UnknownWorkflowError
 from .store import (
     CommitConflictError,
     EventsNotKeptError,
@@ -156,6 +157,7 @@ __all__ = [
     "UnfinishedWorkError",
     "UnknownRequestError",
     "UnknownTypeError",
+    "UnknownWorkflowError",
     "UnknownZoneError",
     "UnresolvedTypeError",
     "WorkflowBuildError",

@@ -1,0 +1,168 @@
+"""`Worker`: takes up runs that nobody drives and that could go on.
+
+Those are runs whose process died, runs that something was offered to, and runs at rest with a timer that is up. It asks
+the store again and again, and keeps nothing but which runs it has to leave alone for a while.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from typing import Final, TypedDict, Unpack
+
+from rehydrate.errors import (
+    DrainingError,
+    RehydrateError,
+    RunBusyError,
+    RunDrainedError,
+    RunFailedError,
+    RunNotFoundError,
+)
+from rehydrate.model.checkpoint import Header, Status
+from rehydrate.ports import Clock
+from rehydrate.runtime.clock import SystemClock
+from rehydrate.runtime.owner import is_draining
+from rehydrate.runtime.result import WorkflowRunResult
+
+from .service import Service
+
+logger = logging.getLogger("rehydrate")
+_PAGE: Final = 100
+#: Seconds for which a run is left alone that could not be taken up, the first time; each further time twice as long.
+_AGAIN: Final = 1.0
+_LONGEST: Final = 300.0
+
+
+class _Filters(TypedDict, total=False):
+    status: str
+    offered: bool
+
+
+@dataclass
+class _Trouble:
+    """A run that could not be taken up: how often in a row, and when it is tried again."""
+
+    times: int
+    again: float
+
+
+class Worker:
+    """Takes up the runs of a service, some at a time.
+
+    `every`: seconds between two looks; `clock`: the time by which timers are up. `told` hears how each run that was
+    taken up has ended, or of its error.
+    """
+
+    def __init__(
+        self,
+        service: Service,
+        *,
+        concurrency: int = 10,
+        every: float = 1.0,
+        told: Callable[[str, WorkflowRunResult | RehydrateError], None] | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self._service = service
+        self._every = every
+        self._told = told
+        self._clock = clock or SystemClock()
+        self._slots = asyncio.Semaphore(concurrency)
+        self._running: dict[str, asyncio.Task[None]] = {}
+        #: How often it has taken up a run.
+        self._begun = 0
+        self._troubles: dict[str, _Trouble] = {}
+        self._names = {workflow.name for workflow in service.workflows}
+
+    async def run(self) -> None:
+        """Go on until it is cancelled, or its process is drained; then the runs that it has are waited for."""
+        try:
+            while await self.look():  # noqa: ASYNC110  (nothing tells of what other processes leave)
+                await asyncio.sleep(self._every)
+        finally:
+            await asyncio.gather(*self._running.values(), return_exceptions=True)
+
+    async def finish(self) -> int:
+        """Take up all that can go on now, until nothing can any more; return how often one was taken up."""
+        first = self._begun
+        while True:
+            before = self._begun
+            if not await self.look() or self._begun == before:
+                return self._begun - first
+            await asyncio.gather(*self._running.values())
+
+    async def look(self) -> bool:
+        """Look once, and begin with what there is; `False` where this process takes up nothing any more."""
+        async for run_id in self._candidates():
+            if is_draining():
+                break
+            if run_id in self._running or not self._may_try(run_id):
+                continue
+            await self._slots.acquire()
+            task = asyncio.get_running_loop().create_task(self._take_up(run_id), name=f"rehydrate worker {run_id}")
+            self._running[run_id] = task
+            self._begun += 1
+            task.add_done_callback(lambda _, run_id=run_id: self._over(run_id))
+        return not is_draining()
+
+    def _over(self, run_id: str) -> None:
+        self._running.pop(run_id, None)
+        self._slots.release()
+
+    def _may_try(self, run_id: str) -> bool:
+        trouble = self._troubles.get(run_id)
+        return trouble is None or trouble.again <= asyncio.get_running_loop().time()
+
+    async def _candidates(self) -> AsyncIterator[str]:
+        """Give the runs of this service's workflows that nobody drives and that could go on."""
+        now = self._clock.time()
+        async for header in self._pages(status=Status.RUNNING.value):
+            if not await self._is_driven(header.run_id):
+                yield header.run_id
+        async for header in self._pages(offered=True):
+            if not await self._is_driven(header.run_id):
+                yield header.run_id
+        async for header in self._pages(status=Status.IDLE_WITH_PENDING_REQUESTS.value):
+            if header.due is not None and header.due <= now:
+                yield header.run_id
+
+    async def _pages(self, **filters: Unpack[_Filters]) -> AsyncIterator[Header]:
+        after: str | None = None
+        while True:
+            page = await self._service.storage.runs(**filters, after=after, limit=_PAGE)
+            for header in page:
+                if header.workflow in self._names:
+                    yield header
+            if len(page) < _PAGE:
+                return
+            after = page[-1].run_id
+
+    async def _is_driven(self, run_id: str) -> bool:
+        head = await self._service.storage.head(run_id)
+        return head is None or (head.owner is not None and head.alive)
+
+    async def _take_up(self, run_id: str) -> None:
+        try:
+            stream = await self._service.resume(run_id)
+            self._tell(run_id, await stream.result())
+            self._troubles.pop(run_id, None)
+        except (DrainingError, RunBusyError, RunDrainedError, RunNotFoundError):
+            return  # another one has it, or will have it
+        except RunFailedError as error:
+            self._tell(run_id, error)
+        except RehydrateError as error:
+            self._leave_alone(run_id, error)
+
+    def _leave_alone(self, run_id: str, error: RehydrateError) -> None:
+        """Try a run again later that could not be taken up, and say so."""
+        before = self._troubles.get(run_id)
+        times = before.times + 1 if before is not None else 1
+        seconds = min(_AGAIN * 2 ** (times - 1), _LONGEST)
+        self._troubles[run_id] = _Trouble(times, asyncio.get_running_loop().time() + seconds)
+        logger.warning("run %r could not be taken up (%s); it is tried again in %.0f s", run_id, error, seconds)
+        self._tell(run_id, error)
+
+    def _tell(self, run_id: str, end: WorkflowRunResult | RehydrateError) -> None:
+        if self._told is not None:
+            self._told(run_id, end)
