@@ -23,10 +23,10 @@ demo: $(READY) ## a licence audit that is killed in the middle and goes on
 	@$(PY) -m rehydrate.demo.licence_audit --demo
 
 test: $(READY) ## all tests but the long proofs; more workers than cores, since they wait for the disk
-	@$(PY) -m pytest -q -n 3
+	@$(PY) -m pytest -q -n 3 --dist loadgroup
 
-proof: $(READY) ## the long proofs, and the table of what was tried for each promise
-	@$(PY) -m pytest -q -n 2 -m "proof or promise or notices"
+proof: $(READY) ## the long proofs, and the table of what was tried for each promise; an hour at most
+	@$(PY) -m pytest -q -n 3 -m "proof or promise or notices"
 
 lowest: $(READY) ## the codec, the engine and nesting on the lowest versions of what the core needs
 	@[ -x .venv-lowest/bin/python ] || $(PY) -m venv .venv-lowest

@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import zlib
+from collections.abc import Callable
 
 import msgspec
 import pytest
@@ -60,17 +61,17 @@ def test_bytes_that_belong_to_nothing_are_no_keys() -> None:
 
 @pytest.mark.parametrize(
     "listed",
-    [
-        pytest.param([[""] * KEYS, [], [], 0, b""], id="removes"),
-        pytest.param([[], [""] * KEYS, [], 0, b""], id="keys"),
-        pytest.param([[], [], [0] * KEYS, 0, b""], id="sizes"),
-        pytest.param([[], ["k"], [BYTES], 1, bytes(BYTES)], id="bytes"),
+    [  # made when they are needed: each worker would make them as it loads this module
+        pytest.param(lambda: [[""] * KEYS, [], [], 0, b""], id="removes"),
+        pytest.param(lambda: [[], [""] * KEYS, [], 0, b""], id="keys"),
+        pytest.param(lambda: [[], [], [0] * KEYS, 0, b""], id="sizes"),
+        pytest.param(lambda: [[], ["k"], [BYTES], 1, bytes(BYTES)], id="bytes"),
     ],
 )
-def test_a_list_that_is_too_large_is_damage(listed: list[object]) -> None:
+def test_a_list_that_is_too_large_is_damage(listed: Callable[[], list[object]]) -> None:
     """It is as short as it can be packed, and nothing is built from it."""
     packing = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
-    packed = packing.compress(msgspec.msgpack.encode(listed)) + packing.flush()
+    packed = packing.compress(msgspec.msgpack.encode(listed())) + packing.flush()
     assert len(packed) < 40_000
     with pytest.raises(CheckpointCorruptError, match=r"length <= 1048576|truncated"):
         open_entries(hashlib.sha256(packed).digest()[:4] + packed, "it")
@@ -79,15 +80,15 @@ def test_a_list_that_is_too_large_is_damage(listed: list[object]) -> None:
 @pytest.mark.parametrize(
     "entries",
     [
-        pytest.param([Entry(str(number), -1, 0) for number in range(KEYS)], id="removes"),
-        pytest.param([Entry(str(number), number, 1) for number in range(KEYS)], id="keys"),
-        pytest.param([Entry("k", INLINE, BYTES, bytes(BYTES))], id="bytes"),
+        pytest.param(lambda: [Entry(str(number), -1, 0) for number in range(KEYS)], id="removes"),
+        pytest.param(lambda: [Entry(str(number), number, 1) for number in range(KEYS)], id="keys"),
+        pytest.param(lambda: [Entry("k", INLINE, BYTES, bytes(BYTES))], id="bytes"),
     ],
 )
-def test_a_list_that_could_not_be_read_again_is_not_made(entries: list[Entry]) -> None:
+def test_a_list_that_could_not_be_read_again_is_not_made(entries: Callable[[], list[Entry]]) -> None:
     """The error says what can be listed, and what to do."""
     with pytest.raises(StoreUnavailableError, match=r"list 1048576 records with 32 MB .* Let a superstep write fewer"):
-        seal_entries(entries, "it")
+        seal_entries(entries(), "it")
 
 
 def test_many_small_records_lie_in_data() -> None:

@@ -40,9 +40,10 @@ _WIDTH: Final = 62
 
 @dataclass
 class Row:
-    """What was tried in one way. `failed` are the tests that found something."""
+    """What was tried in one way, and how long that took. `failed` are the tests that found something."""
 
     times: int = 0
+    seconds: float = 0.0
     failed: list[str] = field(default_factory=list)
 
 
@@ -53,6 +54,7 @@ class Ledger:
         self._prints = prints
         self._tried: dict[tuple[str, str], Row] = {}
         self._noticed: dict[str, Row] = {}
+        self._others = Row()
 
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Send along with the report what the test is marked with."""
@@ -61,22 +63,23 @@ class Ledger:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Count a test when its call is over, or its set-up has failed."""
         if report.when == "call" or not report.passed:
-            self.count(report.nodeid, report.user_properties, failed=report.failed)
+            self.count(report.nodeid, report.user_properties, report.duration, failed=report.failed)
 
-    def count(self, test: str, properties: Iterable[tuple[str, Any]], *, failed: bool) -> None:
-        """Enter one test."""
+    def count(self, test: str, properties: Iterable[tuple[str, Any]], seconds: float = 0.0, *, failed: bool) -> None:
+        """Enter one test. What is for no promise is a wider form of a test that is."""
         said = list(properties)
         times = sum(value for name, value in said if name == "tried") or 1
-        for name, value in said:
-            if name == "promise":
-                promise, what = value
-                row = self._tried.setdefault((promise, what), Row())
-            elif name == "notices":
-                row = self._noticed.setdefault(value[0], Row())
-            else:
-                continue
+        rows = [self._row(name, value) for name, value in said if name in {"promise", "notices"}]
+        for row in rows or [self._others]:
             row.times += times
+            row.seconds += seconds / max(len(rows), 1)
             row.failed += [test] if failed else []
+
+    def _row(self, name: str, value: tuple[str, str]) -> Row:
+        promise, what = value
+        if name == "notices":
+            return self._noticed.setdefault(promise, Row())
+        return self._tried.setdefault((promise, what), Row())
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the table where the long forms were asked for."""
@@ -87,7 +90,7 @@ class Ledger:
 
     def lines(self) -> list[str]:
         """The table: a line for each promise, and below it one for each way to try it."""
-        lines = [f"{'promise, and what was tried':{_WIDTH}} {'times':>9}  found"]
+        lines = [f"{'promise, and what was tried':{_WIDTH}} {'times':>9} {'seconds':>8}  found"]
         for promise, text in PROMISES.items():
             ways = {what: row for (name, what), row in self._tried.items() if name == promise}
             noticed = self._noticed.get(promise)
@@ -97,6 +100,8 @@ class Ledger:
             lines += [_line(what, row, found(row)) for what, row in sorted(ways.items())]
             if noticed is not None:
                 lines.append(_line("deliberately broken variants", noticed, unnoticed(noticed)))
+        if self._others.times:
+            lines += ["beside the promises", _line("wider forms of the tests", self._others, found(self._others))]
         return lines
 
 
@@ -111,7 +116,7 @@ def unnoticed(row: Row) -> str:
 
 
 def _line(what: str, row: Row, text: str) -> str:
-    return f"  {what:{_WIDTH - 2}} {row.times:>9,}  {text}"
+    return f"  {what:{_WIDTH - 2}} {row.times:>9,} {row.seconds:>8,.0f}  {text}"
 
 
 def marked(item: pytest.Item) -> list[tuple[str, object]]:
