@@ -28,6 +28,7 @@ from rehydrate import (
     import_run,
 )
 from rehydrate.codecs.archives import decode_body, decode_lead, encode_archive
+from rehydrate.codecs.offers import encode_offer
 from rehydrate.errors import (
     CheckpointCorruptError,
     CheckpointFormatError,
@@ -39,12 +40,16 @@ from rehydrate.errors import (
     WrongCallError,
 )
 from rehydrate.model.checkpoint import Archive, Commit, Header, Lease, Offer, Put
+from rehydrate.model.offers import OfferBody
+from rehydrate.model.sealed import Sealed
 from tests.differential.drawing import draw
 from tests.differential.harness import Replay, calls_of, reference_run, stored_checkpoints
 from tests.history.flows import BIG, SMALL, desk
 
 run = asyncio.run
 ROOT = Path(__file__).resolve().parents[2]
+#: Something offered that its run cannot take: an answer to nobody's question.
+LETTER = encode_offer("r", OfferBody(answers=(("nobody's", Sealed("bool", b"\xc3")),)))
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -62,7 +67,7 @@ async def asking(store: CheckpointStorage) -> str:
     result = await session.run(BIG, idempotency_key="second")
     await session.edit({"rate": 50}, reason="a new tariff")
     await RunHistory(store, "r").tag("good", 2)
-    await store.offer(Offer("r", "letter", b"come"))
+    await store.offer(Offer("r", "letter", LETTER))
     await store.forget("r", [1])
     return result.pending_requests[0].request_id
 

@@ -187,9 +187,11 @@ def told_early() -> Iterator[type[World]]:
     """Events are told before the commit that holds them."""
     save = Actor._save
 
-    async def early(self: Actor, saver: Saver, delta: Any, events: list[Any], *, ends: bool) -> Any:
+    async def early(
+        self: Actor, saver: Saver, delta: Any, events: list[Any], taken: tuple[int, ...], *, ends: bool
+    ) -> Any:
         self.channel.publish(events)
-        header = await save(self, saver, delta, events, ends=ends)
+        header = await save(self, saver, delta, events, taken, ends=ends)
         events.clear()
         return header
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any, Final
 
+from rehydrate.errors import InconsistentRunError
 from rehydrate.runtime.program import Program
 from rehydrate.testing import VirtualClock
 
@@ -257,5 +258,8 @@ def simulate(seed: int, without: frozenset[str] = frozenset(), world_class: type
     """Let a world live, and return what became of it."""
     world = world_class(seed, without)
     with silent():
-        run_world(world.main(), world.clock)
+        try:
+            run_world(world.main(), world.clock)
+        except InconsistentRunError as error:  # wherever it came out
+            world.report.found.append(f"{type(error).__name__}: {error}")
     return world.report

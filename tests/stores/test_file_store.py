@@ -44,6 +44,7 @@ def test_a_person_finds_a_run_by_its_name(tmp_path: Path) -> None:
     fill(path, "inbox-7")
     assert names(path) == [
         *["checkpoints/..."] * 3,
+        "inboxes/waiting/inbox-7",
         "open/inbox-7/q-inbox-7",
         "rehydrate-store.json",
         "requests/...",
