@@ -111,6 +111,8 @@ payloads = st.recursive(
 @example("datetime", Ext(19, encode(["2026-01-01", 0, 10**18, None])))
 @example("datetime", Ext(19, encode(["2026-01-01", 0, "../../etc/passwd", None])))
 @example("datetime", Ext(19, encode(["2026-01-01", 0, "No/Where", None])))
+@example("datetime", Ext(19, encode(["2026-01-01", 0, "9" * 300, None])))
+@example("ZoneInfo", Ext(24, b"9" * 300))
 @example("ZoneInfo", Ext(24, b""))
 @example("ZoneInfo", Ext(24, b"tzdata"))
 @example("ZoneInfo", Ext(24, b"Europe"))

@@ -14,11 +14,13 @@ from typing import Final
 from rehydrate.errors.codec import UnknownZoneError
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_+\-]+(/[A-Za-z0-9_+\-]+)*")
+#: No zone has a longer name, and no file system has files of names that are much longer.
+_LONGEST: Final = 100
 
 
 def zone_of(name: str) -> zoneinfo.ZoneInfo:
     """Return a zone; raises `ValueError` for an impossible name and `UnknownZoneError` for a zone that is not here."""
-    if not _NAME.fullmatch(name):
+    if len(name) > _LONGEST or not _NAME.fullmatch(name):
         raise ValueError("a time zone has an impossible name")
     if not _is_a_file(name) and name not in _all_names():
         raise UnknownZoneError(name)

@@ -149,13 +149,18 @@ def _emit(current: Pass, kind: Callable[..., LiveEvent], **facts: object) -> Non
 
 async def _save(current: Pass, call: Call, record: CallRecord) -> None:
     saved = current.memory.note(call, record)
+    is_dropped = False
     try:
         if saved is not None:
             await saved
         if record.order:
             await current.order.turn(record.order)
+    except GeneratorExit:  # the collector takes it, when its event loop is gone
+        is_dropped = True
+        raise
     finally:
-        current.order.drop(record.order)
+        if not is_dropped:
+            current.order.drop(record.order)
 
 
 def _is_cancelled() -> bool:
