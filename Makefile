@@ -23,7 +23,7 @@ demo: $(READY) ## a licence audit that is killed in the middle and goes on
 	@$(PY) -m rehydrate.demo.licence_audit --demo
 
 test: $(READY) ## all tests but the long proofs; more workers than cores, since they wait for the disk
-	@$(PY) -m pytest -q -n 3 --dist loadgroup
+	@$(PY) -m pytest -q -n 3
 
 proof: $(READY) ## the long proofs, and the table of what was tried for each promise; an hour at most
 	@$(PY) -m pytest -q -n 3 -m "proof or promise or notices"

@@ -7,9 +7,6 @@ from tests.project.exceptions import allowed, complaints, listed_rules
 from tests.project.source import PACKAGE, sources
 from tests.project.test_test_rules import TEST_RULES
 
-#: All checks of the sources run in one worker, which reads them once.
-pytestmark = pytest.mark.xdist_group("sources")
-
 COUNTED = {"file-lines", "function-lines", "parameters", "public-methods", "nesting"}
 
 

@@ -129,7 +129,6 @@ def _is_forbidden(module: str) -> bool:
     return top in FORBIDDEN_MODULES or (top == "importlib" and module not in ALLOWED_OF_IMPORTLIB)
 
 
-@pytest.mark.xdist_group("sources")
 def test_nothing_in_the_package_runs_bytes_or_names() -> None:
     """No pickle, marshal, eval, exec or import by name anywhere in the package."""
     assert [place for source in sources(PACKAGE) for place in runs_stored_bytes_or_names(source)] == []

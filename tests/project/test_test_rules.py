@@ -9,9 +9,6 @@ from tests.project.budgets import Finding
 from tests.project.exceptions import allowed, complaints
 from tests.project.source import FUNCTIONS, TESTS, Source, called_name, places, sources
 
-#: All checks of the sources run in one worker, which reads them once.
-pytestmark = pytest.mark.xdist_group("sources")
-
 
 def without_sentence(source: Source) -> Iterator[Finding]:
     """Tests without a docstring."""
