@@ -22,6 +22,7 @@ from rehydrate import (
     drain,
     workflow,
 )
+from rehydrate.engine.inputs import CancelAsked, OfferArrived, taken_by
 from rehydrate.errors import (
     AnswerTypeError,
     ForeignCheckpointError,
@@ -154,6 +155,13 @@ def test_an_offer_can_ask_a_run_to_stop(world, store):
     result = run(scenario())
     assert sorted(result.outputs) == ["1: a", "2: b"]
     assert run(store.offers("run")) == []
+
+
+def test_the_wish_to_stop_leaves_the_inbox_with_the_stop() -> None:
+    """Not with an earlier commit: a process that died between the two would have lost it. What is behind it stays."""
+    wishes = [OfferArrived(number=2, key="b"), CancelAsked(3), OfferArrived(number=4, key="d")]
+    assert taken_by(wishes) == [2, 3]
+    assert taken_by([CancelAsked(), OfferArrived(number=4, key="d")]) == []
 
 
 def test_a_run_at_rest_has_nothing_to_stop(world, store):

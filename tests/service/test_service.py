@@ -134,4 +134,4 @@ def test_what_is_not_there_is_told(world, store):
     with pytest.raises(UnknownWorkflowError, match="workflow 'none' is not served here; served are 'desk', 'solo'"):
         service.start("none", Note("a"))
     with pytest.raises(WrongCallError, match="two workflows of a service have one name"):
-        Service(store, [desk(world), desk(world)])
+        Service(store, (desk(world) for _ in range(2)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import takewhile
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -146,13 +145,20 @@ class TimeUp(msgspec.Struct, frozen=True, gc=False):
 
 
 class CancelAsked(msgspec.Struct, frozen=True, gc=False):
-    """The run is to stop at what it has."""
+    """The run is to stop at what it has; `offer` is the number of the offer that asked for it, if one did."""
+
+    offer: int | None = None
 
 
 def taken_by(inputs: Sequence[Input]) -> list[int]:
     """Return the numbers of the offers that a batch of inputs takes: nothing behind a cancellation is taken in."""
-    before = takewhile(lambda item: not isinstance(item, CancelAsked), inputs)
-    return [item.number for item in before if isinstance(item, OfferArrived)]
+    taken: list[int] = []
+    for item in inputs:
+        if isinstance(item, OfferArrived):
+            taken.append(item.number)
+        elif isinstance(item, CancelAsked):
+            return taken if item.offer is None else [*taken, item.offer]
+    return taken
 
 
 Input: TypeAlias = (

@@ -97,8 +97,7 @@ class Inbox:
         self._after = offer.number
         body = decode_offer(offer)
         if body.cancels:
-            turn.taken.append(offer.number)
-            turn.cancel()
+            turn.cancel(offer.number)
             return False
         turn.post(arrived_offer(self._program, turn.run, offer, body, turn.was_told))
         return True

@@ -100,12 +100,12 @@ class LiveTurn(ABC):
         self.wake()
         return await saved
 
-    def cancel(self) -> None:
-        """Ask the run to stop at what it has."""
+    def cancel(self, offer: int | None = None) -> None:
+        """Ask the run to stop at what it has; `offer` asked for it, and leaves the inbox with that."""
         if not self.ended and self.ending is None:
             self.cancelled = True
             self.crew.stop("was cancelled")
-            self.post(CancelAsked())
+            self.post(CancelAsked(offer))
 
     def drain(self) -> None:
         """Start nothing more; once those handlers that run are done, the run is saved as it stands, without owner."""

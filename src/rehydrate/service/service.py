@@ -72,10 +72,10 @@ class Service:
 
     def __post_init__(self) -> None:
         check_store(self.storage)
-        by_name = {workflow.name: workflow for workflow in self.workflows}
-        if len(by_name) < len(tuple(self.workflows)):
+        given = tuple(self.workflows)
+        if len({workflow.name for workflow in given}) < len(given):
             raise WrongCallError("two workflows of a service have one name.", "Give each a name of its own.")
-        object.__setattr__(self, "workflows", tuple(by_name.values()))
+        object.__setattr__(self, "workflows", given)
 
     def workflow(self, name: str) -> Workflow:
         """Return a workflow by its name."""
