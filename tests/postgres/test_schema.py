@@ -285,6 +285,7 @@ def test_no_statement_reads_a_whole_table(large: Place) -> None:
         "runs": (runs.format(where="true"), (10,)),
         "runs of a workflow": (runs.format(where="run.workflow = %s AND run.run_id > %s"), (b"flow", b"r2", 10)),
         "runs of a status": (runs.format(where="run.status = %s AND run.run_id > %s"), ("IDLE", b"r2", 10)),
+        "timers that are up": (runs.format(where=reading._IS_DUE), (5.0, 10)),
         "renew": (writing._RENEW, (None, 30, b"run", b"owner", 1)),
         "checkpoint": (writing._CHECKPOINTS, ([b"run:1"],)),
         "at a number": (reading._AT_NUMBER, (None, 1, b"run")),

@@ -55,6 +55,7 @@ def test_a_person_finds_a_run_by_its_name(tmp_path: Path) -> None:
         f"runs/inbox-7/inbox/0000000001-{hashlib.sha256(b'letter').hexdigest()[:16]}.json",
         "runs/inbox-7/tags.json",
         "statuses/idle/inbox-7",
+        "timers/waiting/inbox-7",
         "turns/...",
         "workflows/flow/inbox-7",
     ]
@@ -512,6 +513,7 @@ def test_forgotten_checkpoints_leave_no_file_and_no_data(tmp_path: Path) -> None
         "runs/run/commits-2/00000000/0000000002.commit",
         "runs/run/head.json",
         "statuses/running/run",
+        "timers/waiting/run",
         "workflows/flow/run",
     ]
     data = (path / "runs/run/commits-2/00000000/0000000002.commit").read_bytes()

@@ -10,7 +10,14 @@ import pytest
 
 from rehydrate.errors import CheckpointCorruptError, CheckpointFormatError
 from rehydrate.model.checkpoint import Latest
-from rehydrate.stores import sqlite_archive, sqlite_inbox, sqlite_reading, sqlite_retention, sqlite_writing
+from rehydrate.stores import (
+    sqlite_archive,
+    sqlite_inbox,
+    sqlite_listing,
+    sqlite_reading,
+    sqlite_retention,
+    sqlite_writing,
+)
 from rehydrate.stores.migrations import CURRENT, Migration, known_migrations, migrate, missing_migrations
 from tests.stores.raw import ask, change, fill, use
 
@@ -102,8 +109,7 @@ STATEMENTS = [
     for module in (sqlite_reading, sqlite_writing, sqlite_inbox, sqlite_retention, sqlite_archive)
     for name, value in sorted(vars(module).items())
     for statement in ([value] if isinstance(value, str) else value if isinstance(value, tuple) else [])
-    if name.startswith("_")
-    and name not in {"_RUNS", "_OFFERED", "_OPEN", "__doc__", "__name__", "__file__", "__package__", "__cached__"}
+    if name.startswith("_") and name not in {"__doc__", "__name__", "__file__", "__package__", "__cached__"}
 ]
 
 
@@ -131,7 +137,7 @@ def test_pages_of_runs_come_from_an_index(tmp_path: Path, where: str, expected: 
     """A page of runs is read in the order of an index, without sorting."""
     path = tmp_path / "runs.db"
     fill(path)
-    statement = vars(sqlite_reading)["_RUNS"].format(where=where)
+    statement = vars(sqlite_listing)["_RUNS"].format(where=where)
     with closing(sqlite3.connect(path)) as connection:
         plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}", [1] * statement.count("?"))]
     assert plan[0] == expected
@@ -142,13 +148,26 @@ def test_runs_with_an_inbox_are_found_from_what_waits(tmp_path: Path) -> None:
     """Runs without anything in their inbox, and what was taken, are not looked at."""
     path = tmp_path / "runs.db"
     fill(path)
-    statement = vars(sqlite_reading)["_OFFERED"].format(where="run.workflow = ? AND run.run_id > ?")
+    statement = vars(sqlite_listing)["_OFFERED"].format(where="run.workflow = ? AND run.run_id > ?")
     with closing(sqlite3.connect(path)) as connection:
         plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}", [1] * statement.count("?"))]
     assert [line for line in plan if "rehydrate_offer" in line] == [
         "SCAN rehydrate_offer USING INDEX rehydrate_offer_waiting"
     ]
     assert "SEARCH run USING INTEGER PRIMARY KEY (rowid=?)" in plan
+
+
+def test_runs_with_a_timer_that_is_up_are_found_from_the_timers(tmp_path: Path) -> None:
+    """Runs that wait for people, or for a later time, are not looked at."""
+    path = tmp_path / "runs.db"
+    fill(path)
+    statement = vars(sqlite_listing)["_DUE"].format(where="run.workflow = ? AND run.run_id > ?")
+    with closing(sqlite3.connect(path)) as connection:
+        plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}", [1] * statement.count("?"))]
+    assert plan[:2] == [
+        "SEARCH rehydrate_run USING COVERING INDEX rehydrate_run_by_due (due<?)",
+        "SEARCH run USING INTEGER PRIMARY KEY (rowid=?)",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -164,7 +183,7 @@ def test_pages_of_open_requests_come_from_an_index(tmp_path: Path, where: str, e
     """A page of open requests is read in the order of an index that holds no other ones, without sorting."""
     path = tmp_path / "runs.db"
     fill(path)
-    statement = vars(sqlite_reading)["_OPEN"].format(where=where)
+    statement = vars(sqlite_listing)["_OPEN"].format(where=where)
     with closing(sqlite3.connect(path)) as connection:
         plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}", [1] * statement.count("?"))]
     assert plan == [expected]

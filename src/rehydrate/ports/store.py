@@ -99,11 +99,12 @@ class CheckpointStorage(Protocol):
         workflow: str | None = None,
         status: str | None = None,
         offered: bool = False,
+        due_by: float | None = None,
         after: str | None = None,
         limit: int = 100,
     ) -> list[Header]:
         """Return the heads of runs, ordered by run id, from the one behind `after` on; `offered`: of those that have
-        something in their inbox."""
+        something in their inbox; `due_by`: of those at rest with a timer that is up then, in seconds since 1970."""
         ...
 
     async def history(self, run_id: str, *, before: int | None = None, limit: int = 100) -> list[Header]:

@@ -38,6 +38,7 @@ _LONGEST: Final = 300.0
 class _Filters(TypedDict, total=False):
     status: str
     offered: bool
+    due_by: float
 
 
 @dataclass
@@ -116,16 +117,15 @@ class Worker:
 
     async def _candidates(self) -> AsyncIterator[str]:
         """Give the runs of this service's workflows that nobody drives and that could go on."""
-        now = self._clock.time()
-        async for header in self._pages(status=Status.RUNNING.value):
-            if not await self._is_driven(header.run_id):
-                yield header.run_id
-        async for header in self._pages(offered=True):
-            if not await self._is_driven(header.run_id):
-                yield header.run_id
-        async for header in self._pages(status=Status.IDLE_WITH_PENDING_REQUESTS.value):
-            if header.due is not None and header.due <= now:
-                yield header.run_id
+        everywhere: list[_Filters] = [
+            {"status": Status.RUNNING.value},
+            {"offered": True},
+            {"due_by": self._clock.time()},
+        ]
+        for filters in everywhere:
+            async for header in self._pages(**filters):
+                if not await self._is_driven(header.run_id):
+                    yield header.run_id
 
     async def _pages(self, **filters: Unpack[_Filters]) -> AsyncIterator[Header]:
         after: str | None = None

@@ -103,11 +103,14 @@ class StoreAround:
         workflow: str | None = None,
         status: str | None = None,
         offered: bool = False,
+        due_by: float | None = None,
         after: str | None = None,
         limit: int = 100,
     ) -> list[Header]:
         """As the store inside."""
-        return await self._store.runs(workflow=workflow, status=status, offered=offered, after=after, limit=limit)
+        return await self._store.runs(
+            workflow=workflow, status=status, offered=offered, due_by=due_by, after=after, limit=limit
+        )
 
     async def history(self, run_id: str, *, before: int | None = None, limit: int = 100) -> list[Header]:
         """As the store inside."""

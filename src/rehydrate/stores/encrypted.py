@@ -178,6 +178,7 @@ class EncryptedCheckpointStorage:
         workflow: str | None = None,
         status: str | None = None,
         offered: bool = False,
+        due_by: float | None = None,
         after: str | None = None,
         limit: int = 100,
     ) -> list[Header]:
@@ -189,6 +190,7 @@ class EncryptedCheckpointStorage:
                 workflow=None if workflow is None else self._names.workflow(workflow),
                 status=status,
                 offered=offered,
+                due_by=due_by,
                 after=None if after is None else self._names.run(after),
                 limit=limit,
             )

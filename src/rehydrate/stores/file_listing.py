@@ -44,10 +44,19 @@ def read_requests(
 
 
 def read_runs(
-    place: FilePlace, *, workflow: str | None, status: str | None, offered: bool, after: str | None, limit: int
+    place: FilePlace,
+    *,
+    workflow: str | None,
+    status: str | None,
+    offered: bool,
+    due_by: float | None,
+    after: str | None,
+    limit: int,
 ) -> list[Header]:
     """Return the heads of runs behind `after`, ordered by run id."""
-    if offered:
+    if due_by is not None:
+        names = marked(place, "timers", WAITING)
+    elif offered:
         names = marked(place, "inboxes", WAITING)
     elif status is not None:
         names = marked(place, "statuses", status)
@@ -59,6 +68,8 @@ def read_runs(
     for _, name in _by_run_id(place, names, after):
         header = tried(lambda name=name: _header_in(place, name))
         if header is None or workflow not in {None, header.workflow} or status not in {None, header.status.value}:
+            continue
+        if due_by is not None and (header.due is None or header.due > due_by):
             continue
         if offered and not read_offers(place, header.run_id, 0, 1):
             continue

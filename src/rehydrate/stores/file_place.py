@@ -35,8 +35,19 @@ MARKER: Final = "rehydrate-store.json"
 _LOCKS: Final = "locks"
 _TEMPORARY: Final = "tmp"
 #: What a store has in its folder; the marker is made last.
-_FOLDERS: Final = (_TEMPORARY, "runs", "checkpoints", "requests", "turns", "workflows", "statuses", "open", "inboxes")
-#: What runs are noted under, as `inboxes`, that may have something in their inbox.
+_FOLDERS: Final = (
+    _TEMPORARY,
+    "runs",
+    "checkpoints",
+    "requests",
+    "turns",
+    "workflows",
+    "statuses",
+    "open",
+    "inboxes",
+    "timers",
+)
+#: What runs are noted under that may have something in their inbox (`inboxes`) or wait for a timer (`timers`).
 WAITING: Final = "waiting"
 #: How many files of others are named.
 _NAMED: Final = 3
@@ -69,7 +80,7 @@ class FilePlace:
     def marks(self, kind: str, value: str) -> Path:
         """Return the folder with an empty file for each name that is noted under a value.
 
-        `kind` is `statuses`, `workflows` or `inboxes`, or `open`, whose values are names of runs' folders.
+        `kind` is `statuses`, `workflows`, `inboxes` or `timers`, or `open`, whose values are names of runs' folders.
         """
         if kind == "open":
             return self.root / kind / value

@@ -107,7 +107,8 @@ def _remove_hints(place: FilePlace, commit: CommitFile) -> None:
         remove(place, kind, names, header.run_id)
     folder = place.run_folder(header.run_id).name
     unmark(place, "workflows", header.workflow, folder)
-    unmark(place, "inboxes", WAITING, folder)
+    for kind in ("inboxes", "timers"):
+        unmark(place, kind, WAITING, folder)
     for status in Status:
         unmark(place, "statuses", status, folder)
     unmark(place, "open", folder, *marked(place, "open", folder))
@@ -118,7 +119,10 @@ def _withdraw_hints(place: FilePlace, commit: CommitFile, run: RunFolder) -> Non
     header, contents, folder = commit.header, commit.contents(), run.folder.name
     for kind, names in names_of(header, contents):
         withdraw(place, kind, names, commit.line.token)
-    _unmark_statuses(place, run.link(run.head.seq).header, folder)
+    head = run.link(run.head.seq).header
+    _unmark_statuses(place, head, folder)
+    if head.due is None:
+        unmark(place, "timers", WAITING, folder)
     for row in contents.requests:
         pointer = find(place, "requests", row.request_id)
         if pointer is None or pointer.request is None or pointer.request.state != "open":

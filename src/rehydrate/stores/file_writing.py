@@ -19,7 +19,7 @@ from .file_format import FILE_FORMAT, Contents, HeadLine, LivePiece, TagsLine, a
 from .file_inbox import check_taken, empty, take, write_inbox
 from .file_index import find, hint, mark, unmark
 from .file_names import commit_folder, commit_name, commits_name, escaped
-from .file_place import FilePlace, tidying
+from .file_place import WAITING, FilePlace, tidying
 from .file_reading import find_run
 from .file_runs import HEAD, TAGS, RunFolder
 from .standing import Standing, check_commit, id_in_use, numbered_events, standing_after, standing_renewed
@@ -105,6 +105,8 @@ def start_run(
         hint(place, target.name, part)
     mark(place, "workflows", last.header.workflow, target.name)
     mark(place, "statuses", last.header.status, target.name)
+    if last.header.due is not None:
+        mark(place, "timers", WAITING, target.name)
     put_in_place(folder, target)
 
 
@@ -171,6 +173,8 @@ def _go_on(place: FilePlace, run: RunFolder, part: Part, standing: Standing, off
     take(place, run, offers, header.seq, part.token)
     if header.status is not former.header.status:
         mark(place, "statuses", header.status, name)
+    if header.due is not None:
+        mark(place, "timers", WAITING, name)
     write_new(new_head, [head_line(standing, part.token, run.head.commits, since)])
     path = run.path(header.seq)
     make_folder(path.parent)
@@ -180,6 +184,8 @@ def _go_on(place: FilePlace, run: RunFolder, part: Part, standing: Standing, off
     with tidying(place):
         if header.status is not former.header.status:
             unmark(place, "statuses", former.header.status, name)
+        if header.due is None and former.header.due is not None:
+            unmark(place, "timers", WAITING, name)
         closed = [escaped(row.request_id) for row in part.requests if row.state != "open"]
         if closed:
             unmark(place, "open", name, *closed)

@@ -68,6 +68,7 @@ class _ReadRuns(Protocol[_P_contra]):
         workflow: str | None,
         status: str | None,
         offered: bool,
+        due_by: float | None,
         after: str | None,
         limit: int,
     ) -> list[Header]: ...
@@ -200,6 +201,7 @@ class LocalStorage(Generic[_P]):
         workflow: str | None = None,
         status: str | None = None,
         offered: bool = False,
+        due_by: float | None = None,
         after: str | None = None,
         limit: int = 100,
     ) -> list[Header]:
@@ -208,7 +210,9 @@ class LocalStorage(Generic[_P]):
         check_filters(workflow, status, after)
         read = self._deeds.read_runs
         return await self._read(
-            lambda place: read(place, workflow=workflow, status=status, offered=offered, after=after, limit=limit)
+            lambda place: read(
+                place, workflow=workflow, status=status, offered=offered, due_by=due_by, after=after, limit=limit
+            )
         )
 
     async def history(self, run_id: str, *, before: int | None = None, limit: int = 100) -> list[Header]:

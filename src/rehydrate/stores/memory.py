@@ -168,6 +168,7 @@ class InMemoryCheckpointStorage:
         workflow: str | None = None,
         status: str | None = None,
         offered: bool = False,
+        due_by: float | None = None,
         after: str | None = None,
         limit: int = 100,
     ) -> list[Header]:
@@ -175,7 +176,7 @@ class InMemoryCheckpointStorage:
         check_page(limit)
         check_filters(workflow, status, after)
         with self._open():
-            names = list(self._tables.offered) if offered else list(self._tables.runs)
+            names = list(self._tables.listed(offered=offered, due_by=due_by))
             heads = [run.headers[run.standing.seq] for run in map(self._tables.runs.__getitem__, names)]
         chosen = (
             header

@@ -20,6 +20,7 @@ from .sqlite_batch import serve
 from .sqlite_database import Database
 from .sqlite_driver import DRIVERS, Driver, check_driver
 from .sqlite_inbox import read_offers, write_offer
+from .sqlite_listing import read_requests, read_runs
 from .sqlite_reading import (
     has_news,
     read_checkpoint,
@@ -28,8 +29,6 @@ from .sqlite_reading import (
     read_history,
     read_records,
     read_request,
-    read_requests,
-    read_runs,
     read_turn,
 )
 from .sqlite_retention import forget_checkpoints, read_tags, write_tag

@@ -1,4 +1,4 @@
-"""What the SQLite store reads: heads, checkpoints with their records, requests, turns, pages of headers.
+"""What the SQLite store reads: heads, checkpoints with their records, requests, turns, the history of a run.
 
 Every function runs inside a transaction of `sqlite_batch` and writes nothing. What does not fit together is
 `CheckpointCorruptError`, never a shorter answer.
@@ -17,7 +17,7 @@ import msgspec
 from rehydrate.errors import CheckpointCorruptError
 from rehydrate.model.checkpoint import CheckpointRef, Head, Header, Latest, RequestRow, Stored, StoredEvent, TurnRow
 
-from .checkpoint_rows import Names, Written, id_cell, id_in_cell, open_written
+from .checkpoint_rows import Written, id_cell
 from .records_sum import RecordSum
 from .rows import TagRow, open_row
 from .sqlite_checkpoints import CHECKPOINT, open_checkpoint
@@ -26,7 +26,7 @@ from .sqlite_versions import rows_at
 from .standing import Standing
 
 _Row = TypeVar("_Row", bound=msgspec.Struct)
-_RUN: Final = "SELECT no, status, standing FROM rehydrate_run WHERE run_id = ?"
+_RUN: Final = "SELECT no, status, due, standing FROM rehydrate_run WHERE run_id = ?"
 _RUN_OF: Final = "SELECT run_id FROM rehydrate_run WHERE no = ?"
 _HEADER: Final = f"SELECT {CHECKPOINT} FROM rehydrate_checkpoint AS checkpoint WHERE run = ? AND seq = ?"  # noqa: S608
 _PLACE: Final = "SELECT run, seq FROM rehydrate_checkpoint WHERE checkpoint_id = ? AND NOT forgotten"
@@ -47,24 +47,8 @@ SELECT {CHECKPOINT} FROM rehydrate_checkpoint AS checkpoint
 WHERE run = ? AND seq < ? AND NOT forgotten ORDER BY seq DESC LIMIT ?
 """  # noqa: S608
 _EVENTS: Final = "SELECT number, body FROM rehydrate_event WHERE run = ? AND number > ? ORDER BY number LIMIT ?"
-_RUNS: Final = f"""
-SELECT run.run_id, run.workflow, {CHECKPOINT} FROM rehydrate_run AS run
-LEFT JOIN rehydrate_checkpoint AS checkpoint ON checkpoint.run = run.no AND checkpoint.seq = run.seq
-WHERE {{where}} ORDER BY run.run_id LIMIT ?
-"""  # noqa: S608
-# Begins at what waits in inboxes, which is little, and sorts that.
-_OFFERED: Final = f"""
-SELECT run.run_id, run.workflow, {CHECKPOINT}
-FROM (SELECT DISTINCT run FROM rehydrate_offer WHERE NOT is_taken) AS offer
-CROSS JOIN rehydrate_run AS run ON run.no = offer.run
-LEFT JOIN rehydrate_checkpoint AS checkpoint ON checkpoint.run = run.no AND checkpoint.seq = run.seq
-WHERE {{where}} ORDER BY run.run_id LIMIT ?
-"""  # noqa: S608
 _HAS_OFFERS: Final = "SELECT 1 FROM rehydrate_offer WHERE run = ? AND NOT is_taken LIMIT 1"
 _REQUEST: Final = "SELECT body FROM rehydrate_request WHERE request_id = ?"
-_OPEN: Final = """
-SELECT request_id, body FROM rehydrate_request WHERE is_open AND {where} ORDER BY request_id LIMIT ?
-"""
 _TURN: Final = "SELECT body FROM rehydrate_turn WHERE workflow = ? AND key = ?"
 #: Parts of a long record that are hashed together while the next are read; a shorter record is hashed when it is whole.
 _PIECE: Final = 8
@@ -73,10 +57,11 @@ NO_END: Final = 2**63 - 1
 
 
 class RunRow(NamedTuple):
-    """A run's row: its number in this file, the status it is indexed by, and how it stands."""
+    """A run's row: its number in this file, the status and the timer it is indexed by, and how it stands."""
 
     no: int
     status: str
+    due: float | None
     standing: Standing
 
 
@@ -85,10 +70,10 @@ def find_run(database: Database, run_id: str) -> RunRow | None:
     row = database.execute(_RUN, (run_id,)).fetchone()
     if row is None:
         return None
-    standing = open_row(row[2], Standing, f"run {run_id!r} in store {database.store}")
+    standing = open_row(row[3], Standing, f"run {run_id!r} in store {database.store}")
     if standing.run_id != run_id:
         raise CheckpointCorruptError(f"run {run_id!r} in store {database.store}", "its row belongs to another run")
-    return RunRow(row[0], row[1], standing)
+    return RunRow(row[0], row[1], row[2], standing)
 
 
 def is_alive(database: Database, standing: Standing, now: float) -> bool:
@@ -188,30 +173,6 @@ def read_turn(database: Database, workflow: str, key: str) -> TurnRow | None:
     return found
 
 
-def read_requests(
-    database: Database, *, workflow: str | None, run_id: str | None, after: str | None, limit: int
-) -> list[RequestRow]:
-    """Return open requests behind `after`, ordered by id."""
-    wanted: dict[str, str | int | None] = {"workflow = ?": workflow, "request_id > ?": after}
-    if run_id is not None:
-        run = find_run(database, run_id)
-        if run is None:
-            return []
-        wanted["run = ?"] = run.no
-    given = {condition: value for condition, value in wanted.items() if value is not None}
-    statement = _OPEN.format(where=" AND ".join(given) or "1")
-    rows = database.execute(statement, (*given.values(), min(limit, NO_END))).fetchall()
-    return [_open_request(database, request_id, body) for request_id, body in rows]
-
-
-def _open_request(database: Database, request_id: str, body: object) -> RequestRow:
-    what = f"request {request_id!r} in store {database.store}"
-    row = open_row(body, RequestRow, what)
-    if row.request_id != request_id or row.state != "open":
-        raise CheckpointCorruptError(what, "its row is another request's, or it is not open")
-    return row
-
-
 def read_history(database: Database, run_id: str, before: int | None, limit: int) -> list[Header]:
     """Return headers of a run, newest first, below `before`."""
     run = find_run(database, run_id)
@@ -231,23 +192,6 @@ def read_events(database: Database, run_id: str, after: int, limit: int) -> list
     rows = database.execute(_EVENTS, (run.no, min(after, NO_END), min(limit, NO_END))).fetchall()
     what = f"an event of run {run_id!r} in store {database.store}"
     return [StoredEvent(number, as_bytes(body, what)) for number, body in rows]
-
-
-def read_runs(
-    database: Database, *, workflow: str | None, status: str | None, offered: bool, after: str | None, limit: int
-) -> list[Header]:
-    """Return the heads of runs behind `after`, ordered by run id."""
-    wanted = {"run.workflow = ?": workflow, "run.status = ?": status, "run.run_id > ?": after}
-    given = {condition: value for condition, value in wanted.items() if value is not None}
-    statement = (_OFFERED if offered else _RUNS).format(where=" AND ".join(given) or "1")
-    rows = database.execute(statement, (*given.values(), min(limit, NO_END))).fetchall()
-    found: list[Header] = []
-    for run_id, its_workflow, body, checkpoint_id, before in rows:
-        what = f"the head of run {run_id!r} in store {database.store}"
-        found.append(
-            open_written(body, Names(run_id, its_workflow, id_in_cell(checkpoint_id), id_in_cell(before)), what).header
-        )
-    return found
 
 
 def _find(database: Database, statement: str, names: tuple[str, ...], kind: type[_Row], what: str) -> _Row | None:

@@ -28,10 +28,10 @@ _Rows: TypeAlias = list[tuple[Value, ...]]
 #: can be hashed in pieces while the rest is read (docs/decisions/0003-sqlite-locking.md).
 PART_BYTES: Final = 256 * 1024
 
-_NEW_RUN: Final = "INSERT INTO rehydrate_run (run_id, workflow, status, seq, standing) VALUES (?, ?, ?, ?, ?)"
+_NEW_RUN: Final = "INSERT INTO rehydrate_run (run_id, workflow, status, seq, due, standing) VALUES (?, ?, ?, ?, ?, ?)"
 _MOVE_RUN: Final = "UPDATE rehydrate_run SET seq = ?, standing = ? WHERE no = ?"
 # Apart from the former, as naming an indexed column in an UPDATE costs the index even where nothing changes.
-_MOVE_RUN_AND_STATUS: Final = "UPDATE rehydrate_run SET seq = ?, standing = ?, status = ? WHERE no = ?"
+_MOVE_RUN_AND_STATUS: Final = "UPDATE rehydrate_run SET seq = ?, standing = ?, status = ?, due = ? WHERE no = ?"
 _RENEW: Final = "UPDATE rehydrate_run SET standing = ? WHERE no = ?"
 _CHECKPOINT: Final = "INSERT INTO rehydrate_checkpoint VALUES (NULL, ?, ?, ?, ?, ?, ?, 0)"
 _IN_THE_WAY: Final = """
@@ -140,15 +140,15 @@ def delete_run(database: Database, run_id: str, now: Callable[[], float]) -> boo
 def _move_run(database: Database, run: RunRow | None, header: Header, standing: Standing) -> int:
     sealed, status = seal_row(standing), header.status.value
     if run is None:
-        row = (header.run_id, header.workflow, status, header.seq, sealed)
+        row = (header.run_id, header.workflow, status, header.seq, header.due, sealed)
         no = database.execute(_NEW_RUN, row).lastrowid
         if no is None:
             raise CommitConflictError(header.run_id, "a new run", "no row was made")
         return no
-    if status == run.status:
+    if (status, header.due) == (run.status, run.due):
         database.execute(_MOVE_RUN, (header.seq, sealed, run.no))
     else:
-        database.execute(_MOVE_RUN_AND_STATUS, (header.seq, sealed, status, run.no))
+        database.execute(_MOVE_RUN_AND_STATUS, (header.seq, sealed, status, header.due, run.no))
     return run.no
 
 

@@ -12,7 +12,7 @@ from typing import Final, cast
 import msgspec
 
 from rehydrate.errors import CommitConflictError, OfferConflictError, RunNotFoundError, WrongCallError
-from rehydrate.model.checkpoint import Offer, RequestRow
+from rehydrate.model.checkpoint import Commit, Offer, RequestRow
 
 from .contract_tools import Check, CommitMaker, MakeStore, ManualClock, head_of, in_order, refused
 
@@ -104,6 +104,44 @@ async def runs_with_an_inbox_are_listed(make: MakeStore) -> None:
     await store.close()
 
 
+async def runs_with_a_timer_that_is_up_are_listed(make: MakeStore) -> None:
+    """Runs at rest whose first timer is up by a time come by pages, until a commit says that none waits any more."""
+    store = make(clock=ManualClock())
+    makers = {run_id: CommitMaker(run_id, workflow=workflow) for run_id, workflow in _RUNS.items()}
+    for maker in makers.values():
+        await store.commit(maker.claim())
+    assert await store.runs(due_by=1e12) == []
+    for run_id, due in {"d": 30.0, "b": 10.0, "c": 20.0}.items():
+        await store.commit(_at_rest(makers[run_id], due))
+    expected = in_order(store, "b", "c", "d")
+    assert [header.run_id for header in await store.runs(due_by=30.0)] == expected
+    assert [header.due for header in await store.runs(due_by=19.5)] == [10.0]
+    assert await store.runs(due_by=9.5) == []
+    assert [header.run_id for header in await store.runs(due_by=30.0, limit=2)] == expected[:2]
+    assert [header.run_id for header in await store.runs(due_by=30.0, after=expected[0])] == expected[1:]
+    assert [header.run_id for header in await store.runs(due_by=30.0, workflow="other")] == ["c"]
+    assert await store.runs(due_by=30.0, status="FAILED") == []
+    await store.offer(Offer("d", "key", b"body"))
+    assert [header.run_id for header in await store.runs(due_by=30.0, offered=True)] == ["d"]
+    await store.commit(_at_rest(makers["b"], 40.0))
+    await store.commit(_at_rest(makers["c"], None))
+    assert [header.run_id for header in await store.runs(due_by=30.0)] == ["d"]
+    assert [header.run_id for header in await store.runs(due_by=40.0)] == in_order(store, "b", "d")
+    await store.delete("d")
+    archive = await store.archive("b")
+    await store.delete("b")
+    assert await store.runs(due_by=40.0) == []
+    assert archive is not None
+    await store.adopt(archive)
+    assert [header.due for header in await store.runs(due_by=40.0)] == [40.0]
+    await store.close()
+
+
+def _at_rest(maker: CommitMaker, due: float | None) -> Commit:
+    commit = maker.step(seconds=0)
+    return msgspec.structs.replace(commit, header=msgspec.structs.replace(commit.header, due=due))
+
+
 async def a_key_is_offered_once(make: MakeStore) -> None:
     """The same offer again is the one that is there, also after it was taken; another one under its key is refused."""
     store, maker = make(clock=ManualClock()), CommitMaker()
@@ -139,6 +177,7 @@ INBOX_CHECKS: tuple[Check, ...] = (
     open_requests_are_listed,
     offers_are_taken_once,
     runs_with_an_inbox_are_listed,
+    runs_with_a_timer_that_is_up_are_listed,
     a_key_is_offered_once,
     a_lost_commit_takes_no_offer,
 )

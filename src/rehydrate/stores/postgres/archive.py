@@ -35,8 +35,8 @@ _EVENTS: Final = "SELECT number, body FROM rehydrate.event WHERE run = %s ORDER 
 _REQUESTS: Final = "SELECT body FROM rehydrate.request WHERE run = %s ORDER BY request_id"
 _TURNS: Final = "SELECT body FROM rehydrate.turn WHERE run = %s"
 _NEW_RUN: Final = """
-INSERT INTO rehydrate.run (run_id, workflow, status, checkpoint_id, seq, epoch, owner, lease_end, live_to, seal)
-VALUES (%s, %s, %s, %s, %s, %s, NULL, 0, %s, %s) ON CONFLICT (run_id) DO NOTHING RETURNING no
+INSERT INTO rehydrate.run (run_id, workflow, status, checkpoint_id, seq, epoch, owner, lease_end, live_to, due, seal)
+VALUES (%s, %s, %s, %s, %s, %s, NULL, 0, %s, %s, %s) ON CONFLICT (run_id) DO NOTHING RETURNING no
 """
 _NEW_CHECKPOINTS: Final = """
 INSERT INTO rehydrate.checkpoint (run, seq, checkpoint_id, body, entries, data)
@@ -123,7 +123,7 @@ def write_archive(session: Session, archive: Archive, *, again: bool) -> None:
 def _new_run(last: Commit) -> Asked:
     header, standing = last.header, msgspec.structs.replace(standing_after(last, 0.0), epoch=1)
     names = (header.run_id.encode(), header.workflow.encode(), header.status.value, header.checkpoint_id.encode())
-    return _NEW_RUN, (*names, header.seq, standing.epoch, header.seq, check_of(standing))
+    return _NEW_RUN, (*names, header.seq, standing.epoch, header.seq, header.due, check_of(standing))
 
 
 def _chunks(commits: list[Commit]) -> Iterator[list[Commit]]:

@@ -61,6 +61,7 @@ SELECT run.run_id, run.workflow, run.seq, {header_columns("head")} FROM (
 ) AS run
 LEFT JOIN rehydrate.checkpoint AS head ON head.run = run.no AND head.seq = run.seq ORDER BY run.run_id
 """
+_IS_DUE: Final = "run.no IN (SELECT d.no FROM rehydrate.run AS d WHERE d.due <= %s)"
 _IS_OFFERED: Final = "run.no IN (SELECT o.run FROM rehydrate.offer AS o WHERE o.data IS NOT NULL)"
 _REQUEST: Final = "SELECT body FROM rehydrate.request WHERE request_id = %s"
 _OPEN: Final = """
@@ -163,12 +164,20 @@ def read_events(session: Session, run_id: str, after: int, limit: int) -> list[S
 
 
 def read_runs(
-    session: Session, *, workflow: str | None, status: str | None, offered: bool, after: str | None, limit: int
+    session: Session,
+    *,
+    workflow: str | None,
+    status: str | None,
+    offered: bool,
+    due_by: float | None,
+    after: str | None,
+    limit: int,
 ) -> list[Header]:
     """Return the heads of runs behind `after`, ordered by run id."""
     wanted: dict[str, object] = {
         "run.workflow = %s": None if workflow is None else workflow.encode(),
         "run.status = %s": status,
+        _IS_DUE: due_by,
         "run.run_id > %s": None if after is None else after.encode(),
     }
     given = {condition: value for condition, value in wanted.items() if value is not None}

@@ -187,6 +187,7 @@ class PostgresCheckpointStorage:
         workflow: str | None = None,
         status: str | None = None,
         offered: bool = False,
+        due_by: float | None = None,
         after: str | None = None,
         limit: int = 100,
     ) -> list[Header]:
@@ -195,7 +196,9 @@ class PostgresCheckpointStorage:
         check_filters(workflow, status, after)
         read = self._driver.read_runs
         return await self._read(
-            lambda session: read(session, workflow=workflow, status=status, offered=offered, after=after, limit=limit)
+            lambda session: read(
+                session, workflow=workflow, status=status, offered=offered, due_by=due_by, after=after, limit=limit
+            )
         )
 
     async def history(self, run_id: str, *, before: int | None = None, limit: int = 100) -> list[Header]:

@@ -27,10 +27,11 @@ _GIVEN: Final = """
 WITH given AS (
     SELECT * FROM unnest(
         %b::bytea[], %b::bytea[], %b::text[], %b::bytea[], %b::bytea[], %b::bigint[], %b::bigint[], %b::bigint[],
-        %b::bytea[], %b::float8[], %b::bytea[], %b::bytea[], %b::bytea[], %b::bytea[], %b::bigint[]
+        %b::bytea[], %b::float8[], %b::bytea[], %b::bytea[], %b::bytea[], %b::bytea[], %b::bigint[],
+        %b::float8[]
     ) WITH ORDINALITY AS t (
         run_id, workflow, status, checkpoint_id, expected, seq, epoch, needed, owner, seconds, seal, cell, body,
-        entries, live_to, ord
+        entries, live_to, due, ord
     )
 )"""
 # What others might do to an inbox meanwhile needs another head, so this cannot change between here and the end.
@@ -50,15 +51,17 @@ _LEASE_END: Final = f"CASE WHEN owner IS NULL THEN 0 ELSE {NOW} + seconds END"
 _MOVED: Final = """, moved AS (
     UPDATE rehydrate.run AS run SET
         status = g.status, checkpoint_id = g.checkpoint_id, seq = g.seq, epoch = g.epoch, owner = g.owner,
-        lease_end = {lease_end}, live_to = coalesce(g.live_to, run.live_to), seal = g.seal
+        lease_end = {lease_end}, live_to = coalesce(g.live_to, run.live_to), due = g.due, seal = g.seal
     FROM given AS g
     WHERE run.run_id = g.run_id AND run.checkpoint_id = g.expected AND run.epoch = g.needed
         AND run.workflow = g.workflow AND run.seq < g.seq{guard}
     RETURNING run.no, g.ord
 )""".replace("{lease_end}", _LEASE_END.replace("owner", "g.owner").replace("seconds", "g.seconds"))
 _MADE: Final = """, made AS (
-    INSERT INTO rehydrate.run (run_id, workflow, status, checkpoint_id, seq, epoch, owner, lease_end, live_to, seal)
-    SELECT run_id, workflow, status, checkpoint_id, seq, epoch, owner, {lease_end}, coalesce(live_to, seq - 1), seal
+    INSERT INTO rehydrate.run
+        (run_id, workflow, status, checkpoint_id, seq, epoch, owner, lease_end, live_to, due, seal)
+    SELECT
+        run_id, workflow, status, checkpoint_id, seq, epoch, owner, {lease_end}, coalesce(live_to, seq - 1), due, seal
     FROM given WHERE expected IS NULL AND needed = 0 AND epoch = 1{guard}
     ON CONFLICT (run_id) DO NOTHING
     RETURNING no, run_id
@@ -155,7 +158,7 @@ def wave(
     """
     numbered = list(enumerate(commits, 1))
     takes = [(ord_, number) for ord_, commit in numbered for number in commit.taken]
-    parts, values = [_GIVEN], columns(15, map(_run_row, commits, plans))
+    parts, values = [_GIVEN], columns(16, map(_run_row, commits, plans))
     if takes:
         parts.append(_TAKES)
         values += columns(2, takes)
@@ -227,6 +230,7 @@ def _run_row(commit: Commit, plan: Plan) -> tuple[object, ...]:
         checkpoint_body(commit),
         plan.layout.sealed,
         None if plan.live is None else header.seq,
+        header.due,
     )
 
 

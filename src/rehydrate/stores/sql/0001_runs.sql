@@ -1,19 +1,22 @@
 -- Runs, their checkpoints, and the records in them. A "standing" or "body" is a sealed row: checksum and MessagePack.
 -- Numbers of runs are local to this file and never leave it.
 
--- A run and where its head is.
+-- A run, where its head is, and when the first of its timers is up where it rests and waits for one.
 CREATE TABLE rehydrate_run (
     no INTEGER PRIMARY KEY,
     run_id TEXT NOT NULL UNIQUE,
     workflow TEXT NOT NULL,
     status TEXT NOT NULL,
     seq INTEGER NOT NULL,
+    due REAL,
     standing BLOB NOT NULL
 );
 
 CREATE INDEX rehydrate_run_by_workflow ON rehydrate_run (workflow, run_id);
 
 CREATE INDEX rehydrate_run_by_status ON rehydrate_run (status, run_id);
+
+CREATE INDEX rehydrate_run_by_due ON rehydrate_run (due) WHERE due IS NOT NULL;
 
 -- A checkpoint, and the numbers of the records that its commit wrote, which are in its body as well. Rows are added at the
 -- end, whatever run they belong to: commits of many runs in one transaction then share pages. A forgotten one stands for

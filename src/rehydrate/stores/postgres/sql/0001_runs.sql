@@ -3,7 +3,7 @@
 -- and MessagePack. The name "rehydrate" of the schema is replaced where a store has another one.
 
 -- A run, where its head is, and who owns it. "seal" is the checksum of all that its writer said of it; the end of the
--- lease is on the server's clock and not part of it. What is live up to commit "live_to" stands in rows of its own.
+-- lease is on the server's clock and not part of it. "due": when the first of its timers is up where it rests. What is live up to commit "live_to" stands in rows of its own.
 -- Room is left in a page, so that a new head writes into the page of the old one.
 CREATE TABLE rehydrate.run (
     no bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -16,12 +16,15 @@ CREATE TABLE rehydrate.run (
     owner bytea,
     lease_end double precision NOT NULL,
     live_to bigint NOT NULL,
+    due double precision,
     seal bytea NOT NULL
 ) WITH (fillfactor = 70);
 
 CREATE INDEX run_by_workflow ON rehydrate.run (workflow, run_id);
 
 CREATE INDEX run_by_status ON rehydrate.run (status, run_id);
+
+CREATE INDEX run_by_due ON rehydrate.run (due) WHERE due IS NOT NULL;
 
 -- A checkpoint, and all that its commit wrote: one row for each commit, as each row and each entry of an index costs
 -- more than a small record. "entries" has small records themselves, and lists keys and sizes of the others, which lie
