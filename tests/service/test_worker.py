@@ -17,6 +17,7 @@ from rehydrate import (
 )
 from rehydrate.errors import MissingResourceError, RehydrateError, RunFailedError
 from rehydrate.testing import claim_turns_again, run_virtually
+from rehydrate.testing.store_contract import ManualClock
 from tests.call.desk import Gate, Note, World, desk
 from tests.call.process import crash_in_new_process
 
@@ -97,6 +98,21 @@ def test_a_run_with_a_timer_that_is_up_is_taken_up():
         await asyncio.wait([asyncio.get_running_loop().create_future()], timeout=3601)
         assert await worker.finish() == 1
         assert [end.outputs for end in ends] == [["nobody answered"]]
+
+    run_virtually(scenario())
+
+
+def test_a_worker_whose_clock_is_ahead_leaves_a_timer_alone_for_a_while():
+    """By the workflow's own clock the timer is not up: the run is taken up once and then left, and not for ever."""
+
+    async def scenario() -> None:
+        store = InMemoryCheckpointStorage()
+        await patient.run("well?", run_id="run", checkpoint_storage=store)
+        worker = Worker(Service(store, [patient]), clock=ManualClock(4e9))
+        assert await worker.finish() == 1
+        assert await worker.finish() == 0
+        await asyncio.wait([asyncio.get_running_loop().create_future()], timeout=1.5)
+        assert await worker.finish() == 1
 
     run_virtually(scenario())
 

@@ -145,8 +145,12 @@ class Worker:
     async def _take_up(self, run_id: str) -> None:
         try:
             stream = await self._service.resume(run_id)
-            self._tell(run_id, await stream.result())
-            self._troubles.pop(run_id, None)
+            result = await stream.result()
+            if result.next_due is not None and result.next_due <= self._clock.time():
+                self._wait(run_id)  # the clock of its workflow is behind: again at once would be for nothing
+            else:
+                self._troubles.pop(run_id, None)
+            self._tell(run_id, result)
         except (DrainingError, RunBusyError, RunDrainedError, RunNotFoundError):
             return  # another one has it, or will have it
         except RunFailedError as error:
@@ -156,12 +160,17 @@ class Worker:
 
     def _leave_alone(self, run_id: str, error: RehydrateError) -> None:
         """Try a run again later that could not be taken up, and say so."""
+        seconds = self._wait(run_id)
+        logger.warning("run %r could not be taken up (%s); it is tried again in %.0f s", run_id, error, seconds)
+        self._tell(run_id, error)
+
+    def _wait(self, run_id: str) -> float:
+        """Leave a run alone for some seconds, which are returned: each time in a row for twice as long."""
         before = self._troubles.get(run_id)
         times = before.times + 1 if before is not None else 1
         seconds = min(_AGAIN * 2 ** (times - 1), _LONGEST)
         self._troubles[run_id] = _Trouble(times, asyncio.get_running_loop().time() + seconds)
-        logger.warning("run %r could not be taken up (%s); it is tried again in %.0f s", run_id, error, seconds)
-        self._tell(run_id, error)
+        return seconds
 
     def _tell(self, run_id: str, end: WorkflowRunResult | RehydrateError) -> None:
         if self._told is not None:
