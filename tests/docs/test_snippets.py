@@ -16,10 +16,12 @@ FIRST_PAGE = ROOT / "README.md"
 #: A page with a tutorial: its first blocks are programs, the others run in one namespace.
 TUTORIAL = ROOT / "docs" / "functional.md"
 PROGRAM = re.compile(r"# \w+\.py\n")
+#: Pages that are programs and nothing else. The first is run below, the other is followed in test_tutorial.py.
+PROGRAMS_ONLY = (FIRST_PAGE, ROOT / "docs" / "tutorial.md")
 WITH_BLOCKS = [page for page in pages() if "```python\n" in page.read_text(encoding="utf-8")]
 
 
-@pytest.mark.parametrize("page", [page for page in WITH_BLOCKS if page != FIRST_PAGE], ids=name_of)
+@pytest.mark.parametrize("page", [page for page in WITH_BLOCKS if page not in PROGRAMS_ONLY], ids=name_of)
 def test_the_blocks_of_a_page_run(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
