@@ -60,7 +60,7 @@ def test_every_page_can_be_reached_from_the_first() -> None:
 def test_the_index_names_every_page_and_example() -> None:
     """Each page beside the index, the decisions and each example is linked from there."""
     there = {(DOCS / target.partition("#")[0]).resolve() for target in links(DOCS / "index.md")}
-    expected = {*DOCS.glob("*.md"), *(ROOT / "examples").glob("*.py"), DOCS / "decisions" / "README.md"}
+    expected = {*DOCS.glob("*.md"), *DOCS.glob("howto/*.md"), *(ROOT / "examples").glob("*.py"), DOCS / "decisions" / "README.md"}
     assert expected - there == {DOCS / "index.md"}
 
 
@@ -198,4 +198,10 @@ def test_the_handler_on_the_page_catches_what_the_table_says() -> None:
         for status, kinds in re.findall(r"^    (\d+): \((.*?)\),$", code, re.MULTILINE | re.DOTALL)
     }
     assert table == in_code
+    how_to = (DOCS / "howto" / "web-handler.md").read_text(encoding="utf-8")
+    in_how_to = how_to.split("STATUSES = {\n", 1)[1].split("\n}\n", 1)[0]
+    assert table == {
+        status: set(re.findall(r"[A-Z]\w+", names))
+        for status, names in re.findall(r"^    (\d+): (.*?),$", in_how_to, re.MULTILINE | re.DOTALL)
+    }
     assert set().union(*table.values()) <= set(errors.__all__)

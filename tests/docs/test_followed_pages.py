@@ -1,4 +1,4 @@
-"""The tutorial is followed as it is written: its files saved, its commands typed, what they print compared."""
+"""Pages that are followed as they are written: their files saved, their commands typed, what these print compared."""
 
 import os
 import re
@@ -8,7 +8,6 @@ from pathlib import Path
 
 from tests.docs.pages import DOCS
 
-PAGE = DOCS / "tutorial.md"
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"# (\w+\.py)\n")
 
@@ -29,24 +28,43 @@ def shown(text: str) -> re.Pattern[str]:
     return re.compile(".*?".join(re.escape(part) for part in text.split("...")), re.DOTALL)
 
 
-def test_a_reader_who_follows_the_tutorial_sees_what_it_says(tmp_path: Path) -> None:
-    """Each block is a file or a command; every command ends well, complains of nothing and prints what stands there."""
-    files, commands = [], []
-    for kind, block in BLOCK.findall(PAGE.read_text(encoding="utf-8")):
+def follow(page: str, folder: Path) -> list[str]:
+    """Do what a page says, block by block; return the files and commands in their order."""
+    done: list[str] = []
+    for kind, block in BLOCK.findall((DOCS / page).read_text(encoding="utf-8")):
         if kind == "python":
             name = FILE.match(block)
             assert name is not None, block
-            (tmp_path / name[1]).write_text(block, encoding="utf-8")
-            files.append(name[1])
+            (folder / name[1]).write_text(block, encoding="utf-8")
+            done.append(name[1])
             continue
         command, said = block.removeprefix("$ ").split("\n", 1)
-        output = typed(command, tmp_path)
+        output = typed(command, folder)
         assert shown(said).fullmatch(output), f"{command}\n{output}"
-        commands.append(command)
-    assert len(files) == len(set(files)) == 11
-    assert commands[-4:] == [
+        done.append(command)
+    return done
+
+
+def test_a_reader_who_follows_the_tutorial_sees_what_it_says(tmp_path: Path) -> None:
+    """Every command ends well, complains of nothing and prints what stands there, from an empty folder to the test."""
+    done = follow("tutorial.md", tmp_path)
+    assert done[:3] == ["messages.py", "security.py", "python security.py"]
+    assert done[-8:] == [
+        "look.py",
         "python look.py",
+        "resume.py",
         "python resume.py",
+        "what_if.py",
         "python what_if.py",
+        "test_releases.py",
         "python -m pytest -q test_releases.py",
+    ]
+
+
+def test_a_run_whose_process_died_is_taken_up_as_the_page_says(tmp_path: Path) -> None:
+    """The web process dies in its handler; the worker, another process, ends the run and takes what is offered to it."""
+    done = follow("howto/several-processes.md", tmp_path)
+    assert [command for command in done if " " in command] == [
+        'python web.py || echo "it has died"',
+        "python worker.py",
     ]
