@@ -62,7 +62,7 @@ def test_a_reader_who_follows_the_tutorial_sees_what_it_says(tmp_path: Path) -> 
 
 
 def test_a_run_whose_process_died_is_taken_up_as_the_page_says(tmp_path: Path) -> None:
-    """The web process dies in its handler; the worker, another process, ends the run and takes what is offered to it."""
+    """The web process dies in its handler; the worker, another process, ends the run and takes an offer."""
     done = follow("howto/several-processes.md", tmp_path)
     assert [command for command in done if " " in command] == [
         'python web.py || echo "it has died"',

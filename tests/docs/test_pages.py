@@ -60,7 +60,12 @@ def test_every_page_can_be_reached_from_the_first() -> None:
 def test_the_index_names_every_page_and_example() -> None:
     """Each page beside the index, the decisions and each example is linked from there."""
     there = {(DOCS / target.partition("#")[0]).resolve() for target in links(DOCS / "index.md")}
-    expected = {*DOCS.glob("*.md"), *DOCS.glob("howto/*.md"), *(ROOT / "examples").glob("*.py"), DOCS / "decisions" / "README.md"}
+    expected = {
+        *DOCS.glob("*.md"),
+        *DOCS.glob("howto/*.md"),
+        *(ROOT / "examples").glob("*.py"),
+        DOCS / "decisions" / "README.md",
+    }
     assert expected - there == {DOCS / "index.md"}
 
 
