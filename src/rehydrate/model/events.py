@@ -171,4 +171,5 @@ CommittedEvent: TypeAlias = (
 #: Told at once, and never kept.
 LiveEvent: TypeAlias = InvocationStarted | AttemptFailed | StepStarted | StepFinished | Emitted | EventsDropped
 
+#: Whatever a run can tell.
 Event: TypeAlias = CommittedEvent | LiveEvent

@@ -226,6 +226,7 @@ def _same(one: object, other: object) -> bool:
     return one == other
 
 
+#: What a store promises whose bytes were changed behind its back.
 DAMAGE_CHECKS: tuple[DamageCheck, ...] = (
     flipped_bits_are_reported,
     truncations_are_reported,

@@ -123,6 +123,7 @@ async def wrong_calls_for_events_are_refused(make: MakeStore) -> None:
     await store.close()
 
 
+#: What a store that keeps events promises of them; part of `CHECKS`.
 EVENT_CHECKS: tuple[Check, ...] = (
     events_come_back_by_number,
     events_go_by_pages,

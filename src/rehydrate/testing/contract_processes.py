@@ -304,6 +304,7 @@ async def _live_as_child(store: CheckpointStorage, answers: Connection) -> None:
     answers.send("ended")
 
 
+#: What a store promises that several processes open.
 PROCESS_CHECKS: tuple[Check, ...] = (
     a_store_can_be_opened_again,
     another_process_goes_on,
@@ -311,6 +312,7 @@ PROCESS_CHECKS: tuple[Check, ...] = (
     of_two_processes_one_goes_on,
     another_process_deletes,
 )
+#: What a store promises that sees at once when the process of an owner is gone.
 OWNER_CHECKS: tuple[Check, ...] = (
     a_killed_owner_is_gone,
     a_stopped_owner_lives_until_its_lease_ends,

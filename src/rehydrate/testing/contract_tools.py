@@ -39,6 +39,7 @@ class MakeStore(Protocol):
         ...
 
 
+#: One check: it makes the stores that it needs, and raises `AssertionError` where one of them breaks its promise.
 Check: TypeAlias = Callable[[MakeStore], Coroutine[object, object, None]]
 
 
