@@ -4,7 +4,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test proof lowest check format bench clean
+.PHONY: help demo test proof lowest check docs format bench clean
 
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for p in python3 python python3.14 python3.13 python3.12 python3.11; do \
@@ -12,9 +12,14 @@ PYTHON ?= $(shell for p in python3 python python3.14 python3.13 python3.12 pytho
 VENV := .venv
 PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
+# What builds the site is installed when it is first asked for: the demo and the tests do not wait for it.
+DOCS_READY := $(VENV)/.docs-ready
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+
+# Always anew: what was read before would keep its warnings to itself.
+BUILD_DOCS := $(PY) -m sphinx -W --keep-going -q -E -a -j auto docs build/docs
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -33,11 +38,16 @@ lowest: $(READY) ## the codec, the engine and nesting on the lowest versions of 
 	@.venv-lowest/bin/python -m pip install --quiet -e '.[dev]' 'msgspec==0.19.0'
 	@.venv-lowest/bin/python -m pytest -q -n 2 tests/codecs tests/engine tests/nested
 
-check: $(READY) ## format, lint, types, layers
+check: $(DOCS_READY) ## format, lint, types, layers, and the site without a warning
 	@$(PY) -m ruff format --check --quiet . || { echo "make check: run 'make format'" >&2; exit 1; }
 	@$(PY) -m ruff check --quiet .
 	@$(PY) -m pyright
 	@$(VENV)/bin/lint-imports --no-logo
+	@$(BUILD_DOCS)
+
+docs: $(DOCS_READY) ## the documentation as a site, in build/docs
+	@$(BUILD_DOCS)
+	@echo "make: build/docs/index.html"
 
 format: $(READY) ## format and sort imports in place
 	@$(PY) -m ruff check --quiet --select I --fix .
@@ -70,3 +80,7 @@ $(READY): pyproject.toml
 		echo "make: pip could not install the requirements; its words are above. If its index cannot be reached," >&2; \
 		echo "make: check the network and 'pip config list', then run make again." >&2; exit 1; }
 	@echo "$(CURDIR)" >$@
+
+$(DOCS_READY): $(READY)
+	@$(PY) -m pip install -qq -e '.[docs]'
+	@touch $@

@@ -1,7 +1,7 @@
 """How Sphinx builds the site from these pages: `make docs`, into build/docs.
 
 The pages are plain Markdown that also reads well where the sources are hosted. What only the site needs is added while
-it is built, by the four extensions in `_ext`.
+it is built, by the extensions in `_ext`.
 """
 
 import sys
@@ -13,11 +13,20 @@ project = "rehydrate"
 author = "The rehydrate authors"
 copyright = author  # noqa: A001  (Sphinx names it)
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "site_navigation", "site_reference", "site_examples", "site_llms"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "site_navigation",
+    "site_reference",
+    "site_diagrams",
+    "site_examples",
+    "site_llms",
+]
 root_doc = "index"
 exclude_patterns = ["_ext"]
 
 # Pages
+smartquotes = False  # quotation marks stay those that are typed
 myst_heading_anchors = 4
 highlight_language = "python"
 

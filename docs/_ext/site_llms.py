@@ -1,7 +1,101 @@
 """For readers that are programs: `llms.txt`, `llms-full.txt`, and every page as Markdown beside its HTML.
 
-Pages are given as they are written; only what is documented from the source is put in as text.
+Pages are given as they are written. What the reference takes from the source is put in as lists of signatures with
+their docstrings, because a directive says nothing to somebody who has not the source.
 """
 
-def setup(app):
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from docutils import nodes
+from site_navigation import FIRST_CELL, HEADING
+from sphinx import addnodes
+from sphinx.application import Sphinx
+
+BLOCK = re.compile(r"^```\{api\} \S+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+ROW = re.compile(r"^\| *(\[[^\]]+\]\([^)]+\)) *\| *(.*?) *\|$")
+#: Why something was chosen is no help to whoever uses it, and there is much of it.
+LEFT_OUT = "decisions/"
+
+
+def write(app: Sphinx, error: Exception | None) -> None:
+    """Write everything into the folder of the site, once it is there."""
+    if error is not None or app.builder.name != "html":
+        return
+    pages = {name: markdown(app, name) for name in sorted(app.env.found_docs)}
+    for name, text in pages.items():
+        page = Path(app.outdir, f"{name}.md")
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text(text, encoding="utf-8")
+    shutil.copytree(Path(app.srcdir, "..", "examples"), Path(app.outdir, "examples"), dirs_exist_ok=True)
+    full = "\n\n".join(pages[name].strip() for name in in_order(pages) if not name.startswith(LEFT_OUT))
+    Path(app.outdir, "llms-full.txt").write_text(full + "\n", encoding="utf-8")
+    Path(app.outdir, "llms.txt").write_text(overview(pages["index"]), encoding="utf-8")
+
+
+def markdown(app: Sphinx, name: str) -> str:
+    """A page as it is written, with the reference in words."""
+    text = Path(app.env.doc2path(name)).read_text(encoding="utf-8").replace("](../examples/", "](examples/")
+    if not BLOCK.search(text):
+        return text
+    tree = app.env.get_doctree(name)
+    documented = iter([desc for desc in tree.findall(addnodes.desc) if not isinstance(desc.parent, addnodes.desc_content)])
+    return BLOCK.sub(lambda block: "\n".join(listed(documented, len(block[1].split()))), text)
+
+
+def listed(documented: Iterator[addnodes.desc], count: int) -> Iterator[str]:
+    """The lines of the next names of a page."""
+    for _ in range(count):
+        yield from lines_of(next(documented), "")
+
+
+def lines_of(desc: addnodes.desc, indent: str) -> Iterator[str]:
+    """A name with its signature, its docstring and its members, as a list in lists."""
+    for part in desc.children:
+        if isinstance(part, addnodes.desc_signature):
+            yield f"{indent}- `{plain(part)}`"
+            continue
+        for child in part.children:
+            if isinstance(child, addnodes.desc):
+                yield from lines_of(child, indent + "  ")
+            elif isinstance(child, nodes.TextElement) and (text := plain(child, "`")):
+                yield f"{indent}  {text}"
+
+
+def plain(part: nodes.Element, mark: str = "") -> str:
+    """The text of a signature or a paragraph in one line, with a mark around code."""
+    copy = part.deepcopy()
+    for name in list(copy.findall(addnodes.pending_xref_condition)):
+        if name["condition"] != "resolved":
+            name.parent.remove(name)
+    for code in list(copy.findall(nodes.literal)):
+        code.replace_self(nodes.Text(f"{mark}{code.astext()}{mark}"))
+    return " ".join(copy.astext().split())
+
+
+def in_order(pages: dict[str, str], name: str = "index") -> Iterator[str]:
+    """The names of the pages as the menu has them, each followed by those that it lists."""
+    yield name
+    folder = name.rpartition("/")[0]
+    if name.rpartition("/")[2] in ("index", "README"):
+        for line in pages[name].splitlines():
+            if cell := FIRST_CELL.match(line):
+                yield from in_order(pages, f"{folder}/{cell[2]}" if folder else cell[2])
+
+
+def overview(index: str) -> str:
+    """The list of pages: what the front page says, its tables as lists, links leading to Markdown."""
+    lines = ["# rehydrate", "", "> " + index.split("\n\n")[1], "", "The whole text: [llms-full.txt](llms-full.txt)."]
+    for line in index.splitlines():
+        if (heading := HEADING.match(line)) and line.startswith("## "):
+            lines += ["", f"## {heading[1]}", ""]
+        elif row := ROW.match(line):
+            lines.append(f"- {row[1]}: {row[2]}")
+    return "\n".join(lines) + "\n"
+
+
+def setup(app: Sphinx) -> dict[str, object]:
+    app.connect("build-finished", write)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

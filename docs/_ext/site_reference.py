@@ -6,6 +6,7 @@ code is, and types in signatures lead to the public name of what they mean. Docs
 """
 
 import ast
+import builtins
 import importlib
 import inspect
 import re
@@ -21,6 +22,7 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.pycode import ModuleAnalyzer
 from sphinx.util.docutils import SphinxDirective
+from sphinx.util.nodes import find_pending_xref_condition
 from sphinx.util.inspect import safe_getattr
 
 #: Where public names are; the first one that has an object is where the reference tells of it.
@@ -28,12 +30,20 @@ MODULES = (
     "rehydrate",
     "rehydrate.errors",
     "rehydrate.model.events",
+    "rehydrate.model.checkpoint",
+    "rehydrate.ports",
     "rehydrate.testing",
     "rehydrate.testing.store_contract",
 )
 #: What these classes have is not told again with every class below them, nor what is above them.
 FOREIGN = ("object", "str", "Enum", "BaseException", "Exception", "Protocol", "Generic", "Struct", "AbstractEventLoop")
 CODE = re.compile(r"`([^`\n]+)`")
+#: How defaults look in a signature, and how they are written in code.
+DEFAULTS = (
+    (re.compile(r"<factory>"), "..."),
+    (re.compile(r"<class '(?:\w+\.)*(\w+)'>"), r"\1"),
+    (re.compile(r"<(\w+\.\w+): [^>]*>"), r"\1"),
+)
 DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 
 
@@ -99,13 +109,19 @@ def documented(module: ModuleType, name: str) -> list[str]:
 def class_options(kind: type) -> list[str]:
     """What is told of a class: all public members that no public class above it has, and those classes."""
     above = [base for base in kind.__mro__[1:] if place_of(base) in public_names()]
-    told = [base.__name__ for base in above] + list(FOREIGN)
+    told = [base.__name__ for base in above if not is_protocol(base)] + list(FOREIGN)
     hidden = [name for name in dir(kind) if name.startswith("test_")]
+    hidden += [name for base in above if is_protocol(base) for name in vars(base) if name not in vars(kind)]
     if kind.__name__.endswith("CheckpointStorage") and kind.__name__ != "CheckpointStorage":
         hidden += stores_have()
     options = ["members:", "undoc-members:", f"inherited-members: {', '.join(told)}"]
     options += ["show-inheritance:"] if any(base in above for base in kind.__bases__) else []
     return options + ([f"exclude-members: {', '.join(hidden)}"] if hidden else [])
+
+
+def is_protocol(kind: type) -> bool:
+    """Tell whether a class is a protocol, about which autodoc cannot ask whether others are below it."""
+    return bool(safe_getattr(kind, "_is_protocol", False))
 
 
 def stores_have() -> list[str]:
@@ -173,16 +189,16 @@ def keyword_arguments(it: object) -> list[str]:
     return []
 
 
-def hide_making(
-    app: Sphinx, what: str, name: str, it: object, options: object, signature: str | None, returned: str | None
-) -> tuple[str, str] | None:
-    """Leave out how a class is called where users do not call it."""
-    if what not in ("class", "exception"):
-        return None
-    made = "Made by" in (inspect.getdoc(it) or "")
-    if made or what == "exception" or safe_getattr(it, "_is_protocol", False) or hasattr(it, "__members__"):
+def sign(
+    app: Sphinx, what: str, name: str, it: type, options: object, signature: str | None, returned: str | None
+) -> tuple[str | None, str | None]:
+    """Leave out how a class is called where users do not call it, and write defaults as they are written in code."""
+    made = "Made by" in (inspect.getdoc(it) or "") or hasattr(it, "__members__")
+    if what == "exception" or (what == "class" and (made or is_protocol(it))):
         return "", ""
-    return None
+    for shown, written in DEFAULTS:
+        signature = shown.sub(written, signature or "")
+    return signature or None, returned
 
 
 def name_bases(app: Sphinx, name: str, it: type, options: object, bases: list[object]) -> None:
@@ -197,27 +213,42 @@ def find(
     target = node.get("reftarget", "")
     if node.get("refdomain") != "py":
         return None
-    if full := public_names().get(target):
+    if full := public_names().get(target) or short_names().get(target):
         return env.get_domain("py").resolve_xref(env, node["refdoc"], app.builder, "obj", full, node, shown)
-    return shown if exists(target) else None
+    return shown if DOTTED.fullmatch(target) and ("." not in target or exists(target)) else None
 
 
 @cache
 def exists(name: str) -> bool:
     """Tell whether there is something of this dotted name."""
     module, _, last = name.rpartition(".")
-    if hasattr(importlib.import_module("builtins"), name):
-        return True
     try:
         return hasattr(importlib.import_module(module), last)
     except (ImportError, ValueError):
         return False
 
 
+def leave_builtins(app: Sphinx, doctree: nodes.document) -> None:
+    """Make names of builtins no links, before a field that is called like one is found for them."""
+    for link in list(doctree.findall(addnodes.pending_xref)):
+        if link.get("refdomain") == "py" and hasattr(builtins, link["reftarget"]):
+            shown = find_pending_xref_condition(link, "resolved")
+            link.replace_self(shown.children if shown else link.children)
+
+
+def list_only_names(app: Sphinx, doctree: nodes.document) -> None:
+    """Keep members out of the table of contents beside a page: names are enough, and thousands of entries take long."""
+    for outer in doctree.findall(addnodes.desc_content):
+        for member in outer.findall(addnodes.desc_signature):
+            member["_toc_name"] = ""
+
+
 def setup(app: Sphinx) -> dict[str, object]:
     app.add_directive("api", Api)
     app.connect("autodoc-process-docstring", mark_up)
-    app.connect("autodoc-process-signature", hide_making)
+    app.connect("autodoc-process-signature", sign)
     app.connect("autodoc-process-bases", name_bases)
+    app.connect("doctree-read", list_only_names, priority=100)  # before the table of contents is made
+    app.connect("doctree-read", leave_builtins)
     app.connect("missing-reference", find)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
