@@ -41,7 +41,9 @@ def markdown(app: Sphinx, name: str) -> str:
     if not BLOCK.search(text):
         return text
     tree = app.env.get_doctree(name)
-    documented = iter([desc for desc in tree.findall(addnodes.desc) if not isinstance(desc.parent, addnodes.desc_content)])
+    documented = iter(
+        [desc for desc in tree.findall(addnodes.desc) if not isinstance(desc.parent, addnodes.desc_content)]
+    )
     return BLOCK.sub(lambda block: "\n".join(listed(documented, len(block[1].split()))), text)
 
 
@@ -71,7 +73,7 @@ def plain(part: nodes.Element, mark: str = "") -> str:
         if name["condition"] != "resolved":
             name.parent.remove(name)
     for code in list(copy.findall(nodes.literal)):
-        code.replace_self(nodes.Text(f"{mark}{code.astext()}{mark}"))
+        code.parent.replace(code, nodes.Text(f"{mark}{code.astext()}{mark}"))
     return " ".join(copy.astext().split())
 
 

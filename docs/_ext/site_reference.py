@@ -22,8 +22,8 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.pycode import ModuleAnalyzer
 from sphinx.util.docutils import SphinxDirective
-from sphinx.util.nodes import find_pending_xref_condition
 from sphinx.util.inspect import safe_getattr
+from sphinx.util.nodes import find_pending_xref_condition
 
 #: Where public names are; the first one that has an object is where the reference tells of it.
 MODULES = (
@@ -90,7 +90,7 @@ class Api(SphinxDirective):
         module = importlib.import_module(self.arguments[0])
         lines = ["```{eval-rst}"]
         for name in self.content:
-            lines += documented(module, name) + [""]
+            lines += [*documented(module, name), ""]
         container = nodes.Element()
         self.state.nested_parse(StringList([*lines, "```"], self.get_source_info()[0]), self.content_offset, container)
         return container.children
@@ -183,9 +183,7 @@ def keyword_arguments(it: object) -> list[str]:
     for parameter in inspect.signature(it).parameters.values():
         if packed := re.fullmatch(r"Unpack\[(\w+)\]", str(parameter.annotation)):
             fields = inspect.unwrap(it).__globals__[packed[1]]
-            return [
-                f"{name}: {hint.__forward_arg__}" for name, hint in fields.__annotations__.items()
-            ]
+            return [f"{name}: {hint.__forward_arg__}" for name, hint in fields.__annotations__.items()]
     return []
 
 
@@ -206,9 +204,7 @@ def name_bases(app: Sphinx, name: str, it: type, options: object, bases: list[ob
     bases[:] = [base for base in bases if place_of(get_origin(base) or base) in public_names()]
 
 
-def find(
-    app: Sphinx, env: BuildEnvironment, node: addnodes.pending_xref, shown: nodes.Element
-) -> nodes.Element | None:
+def find(app: Sphinx, env: BuildEnvironment, node: addnodes.pending_xref, shown: nodes.Element) -> nodes.Element | None:
     """Lead a name as the code has it to its public name; what is not public, or is Python's own, is no link."""
     target = node.get("reftarget", "")
     if node.get("refdomain") != "py":

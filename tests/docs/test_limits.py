@@ -9,7 +9,8 @@ import pytest
 
 import rehydrate
 from rehydrate import codecs, errors, ids
-from rehydrate.codecs import archives, compression, format as value_format
+from rehydrate.codecs import archives, compression
+from rehydrate.codecs import format as value_format
 from rehydrate.engine import restart
 from rehydrate.graph import policies
 from rehydrate.runtime import actor, causes, claim, editing, events, inbox_watch, saver, threads, turn
