@@ -19,7 +19,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 # Always anew: what was read before would keep its warnings to itself.
-BUILD_DOCS := $(PY) -m sphinx -W --keep-going -q -E -a -j auto docs build/docs
+BUILD_DOCS := rm -rf build/docs && $(PY) -m sphinx -W --keep-going -q -E -j auto -d build/.doctrees docs build/docs
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16

@@ -22,8 +22,11 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.pycode import ModuleAnalyzer
 from sphinx.util.docutils import SphinxDirective
-from sphinx.util.inspect import safe_getattr
+from sphinx.util.inspect import TypeAliasForwardRef, safe_getattr
 from sphinx.util.nodes import find_pending_xref_condition
+
+#: An alias inside another type would be shown as a call.
+TypeAliasForwardRef.__repr__ = lambda alias: alias.name
 
 #: Where public names are; the first one that has an object is where the reference tells of it.
 MODULES = (
@@ -36,7 +39,10 @@ MODULES = (
     "rehydrate.testing.store_contract",
 )
 #: What these classes have is not told again with every class below them, nor what is above them.
-FOREIGN = ("object", "str", "Enum", "BaseException", "Exception", "Protocol", "Generic", "Struct", "AbstractEventLoop")
+FOREIGN = (
+    *("object", "str", "int", "tuple", "Enum", "Protocol", "Generic", "Struct", "AbstractEventLoop"),
+    *("BaseException", "Exception", "OSError", "LookupError", "ValueError", "TypeError", "AssertionError"),
+)
 CODE = re.compile(r"`([^`\n]+)`")
 #: How defaults look in a signature, and how they are written in code.
 DEFAULTS = (
@@ -114,6 +120,8 @@ def class_options(kind: type) -> list[str]:
     hidden += [name for base in above if is_protocol(base) for name in vars(base) if name not in vars(kind)]
     if kind.__name__.endswith("CheckpointStorage") and kind.__name__ != "CheckpointStorage":
         hidden += stores_have()
+    if issubclass(kind, Exception) and above:
+        hidden += ["text", "action"]  # what `str()` of it says, in other words for each
     options = ["members:", "undoc-members:", f"inherited-members: {', '.join(told)}"]
     options += ["show-inheritance:"] if any(base in above for base in kind.__bases__) else []
     return options + ([f"exclude-members: {', '.join(hidden)}"] if hidden else [])
@@ -161,7 +169,8 @@ def marked(code: str) -> str:
     """One piece of code; a public name, or a member of one, becomes a link."""
     name = code.removeprefix("@").removesuffix("()")
     first, _, member = name.partition(".")
-    if DOTTED.fullmatch(name) and first in short_names():
+    named = name != code or member or code[0].isupper()  # `executor` may be an argument, `@executor` is none
+    if named and DOTTED.fullmatch(name) and first in short_names():
         full = short_names()[first]
         module, _, last = full.rpartition(".")
         if not member or hasattr(getattr(importlib.import_module(module), last), member):
@@ -191,8 +200,8 @@ def sign(
     app: Sphinx, what: str, name: str, it: type, options: object, signature: str | None, returned: str | None
 ) -> tuple[str | None, str | None]:
     """Leave out how a class is called where users do not call it, and write defaults as they are written in code."""
-    made = "Made by" in (inspect.getdoc(it) or "") or hasattr(it, "__members__")
-    if what == "exception" or (what == "class" and (made or is_protocol(it))):
+    made = "made by" in (inspect.getdoc(it) or "").lower() or hasattr(it, "__members__")
+    if (isinstance(it, type) and issubclass(it, BaseException)) or (what == "class" and (made or is_protocol(it))):
         return "", ""
     for shown, written in DEFAULTS:
         signature = shown.sub(written, signature or "")

@@ -28,7 +28,10 @@ from .waiting import wait_for
 
 
 class Session:
-    """The calls of a workflow on one run: the first `run(message)` starts it if there is none, later ones go on."""
+    """The calls of a workflow on one run: the first `run(message)` starts it if there is none, later ones go on.
+
+    Made by `Workflow.session()`.
+    """
 
     def __init__(
         self, workflow: HasProgram, position: Position, checkpoint_storage: CheckpointStorage | None = None

@@ -32,7 +32,7 @@ _END_SECONDS: Final = 0.5
 
 
 class SigtermHook:
-    """An installed hook; as a context manager it is there for the block."""
+    """An installed hook, made by `drain_on_sigterm()`; as a context manager it is there for the block."""
 
     def __init__(self, grace: float) -> None:
         self.grace = grace

@@ -155,7 +155,7 @@ class Executor:
 
 
 class FunctionExecutor(Executor, Generic[Parameters, Result]):
-    """A function as a node; calling it calls the function."""
+    """A function as a node, made by `@executor`; calling it calls the function."""
 
     def __init__(
         self,

@@ -48,7 +48,7 @@ class Migrated:
 
 
 class WorkflowCheckpoint:
-    """A run at one commit. `records` are its live records; reading them changes nothing."""
+    """A run at one commit, made by each commit. `records` are its live records; reading them changes nothing."""
 
     def __init__(
         self,

@@ -40,9 +40,9 @@ _PAGE: Final = 100
 class RunEvents:
     """An async iterator of events: all committed ones behind `after`, and the live ones that come meanwhile.
 
-    Where this process drives the run it goes on to the end of the turn; where another one does and the store can wake
-    its readers, it does so too, without live events. Else it ends with what is stored. Raises `EventsNotKeptError`
-    where the store has not kept the next one.
+    Made by `Workflow.events()`. Where this process drives the run it goes on to the end of the turn; where another one
+    does and the store can wake its readers, it does so too, without live events. Else it ends with what is stored.
+    Raises `EventsNotKeptError` where the store has not kept the next one.
     """
 
     def __init__(self, program: Program, store: CheckpointStorage | None, run_id: str, after: int) -> None:

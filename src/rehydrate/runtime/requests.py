@@ -52,7 +52,8 @@ Responses: TypeAlias = Iterable[RequestAnswer] | Mapping[str, object]
 class PendingRequest:
     """A question that the run asks of the outside. `path` is the scope's, `response_type` the expected type.
 
-    `intercepted`: an executor of the run was to answer it and has not; the outside still can.
+    Made by `ctx.request_info()`. `intercepted`: an executor of the run was to answer it and has not; the outside
+    still can.
     """
 
     request_id: str

@@ -21,7 +21,7 @@ from .pending import PendingRequests
 
 
 class WorkflowRunResult:
-    """The result of one call. `replayed`: it was recorded by an earlier call with the same idempotency key."""
+    """What one call gives, made by it. `replayed`: an earlier call with the same idempotency key has recorded it."""
 
     def __init__(
         self,

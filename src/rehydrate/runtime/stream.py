@@ -22,7 +22,7 @@ from .turn import Turn
 
 
 class RunStream:
-    """An async iterator of events.
+    """An async iterator of events, made by `run(..., stream=True)`.
 
     Nothing starts before its first await; what fails before the claim is raised there.
     """
