@@ -11,10 +11,10 @@ from pathlib import Path
 
 from docutils import nodes
 from site_navigation import FIRST_CELL, HEADING
+from site_reference import BLOCK
 from sphinx import addnodes
 from sphinx.application import Sphinx
 
-BLOCK = re.compile(r"^```\{api\} \S+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 ROW = re.compile(r"^\| *(\[[^\]]+\]\([^)]+\)) *\| *(.*?) *\|$")
 #: Why something was chosen is no help to whoever uses it, and there is much of it.
 LEFT_OUT = "decisions/"
@@ -44,7 +44,7 @@ def markdown(app: Sphinx, name: str) -> str:
     documented = iter(
         [desc for desc in tree.findall(addnodes.desc) if not isinstance(desc.parent, addnodes.desc_content)]
     )
-    return BLOCK.sub(lambda block: "\n".join(listed(documented, len(block[1].split()))), text)
+    return BLOCK.sub(lambda block: "\n".join(listed(documented, len(block[2].split()))), text)
 
 
 def listed(documented: Iterator[addnodes.desc], count: int) -> Iterator[str]:

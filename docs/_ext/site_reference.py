@@ -12,6 +12,7 @@ import inspect
 import re
 import sys
 from functools import cache
+from pathlib import Path
 from types import ModuleType
 from typing import get_origin
 
@@ -28,21 +29,9 @@ from sphinx.util.nodes import find_pending_xref_condition
 #: An alias inside another type would be shown as a call.
 TypeAliasForwardRef.__repr__ = lambda alias: alias.name
 
-#: Where public names are; the first one that has an object is where the reference tells of it.
-MODULES = (
-    "rehydrate",
-    "rehydrate.errors",
-    "rehydrate.model.events",
-    "rehydrate.model.checkpoint",
-    "rehydrate.ports",
-    "rehydrate.testing",
-    "rehydrate.testing.store_contract",
-)
-#: What these classes have is not told again with every class below them, nor what is above them.
-FOREIGN = (
-    *("object", "str", "int", "tuple", "Enum", "Protocol", "Generic", "Struct", "AbstractEventLoop"),
-    *("BaseException", "Exception", "OSError", "LookupError", "ValueError", "TypeError", "AssertionError"),
-)
+PAGES = Path(__file__).parents[1] / "reference"
+#: A block of the directive, with its module and its names.
+BLOCK = re.compile(r"^```\{api\} (\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`([^`\n]+)`")
 #: How defaults look in a signature, and how they are written in code.
 DEFAULTS = (
@@ -63,20 +52,15 @@ def is_code(it: object) -> bool:
     return get_origin(it) is None and (isinstance(it, type) or inspect.isroutine(it))
 
 
-def names_in(module: ModuleType) -> list[str]:
-    """The public names of a module: those that it lists, or else all that are defined in it."""
-    own = [name for name, it in vars(module).items() if safe_getattr(it, "__module__", None) == module.__name__]
-    return list(getattr(module, "__all__", own))
-
-
 @cache
 def public_names() -> dict[str, str]:
-    """The public name of each class and function, by the place of its code."""
+    """The name under which each class and function is documented, by the place of its code."""
     found: dict[str, str] = {}
-    for module in map(importlib.import_module, MODULES):
-        for name in names_in(module):
-            if is_code(it := getattr(module, name)):
-                found.setdefault(place_of(it), f"{module.__name__}.{name}")
+    for page in sorted(PAGES.glob("*.md")):
+        for module, names in BLOCK.findall(page.read_text(encoding="utf-8")):
+            for name in names.split():
+                if is_code(it := getattr(importlib.import_module(module), name)):
+                    found.setdefault(place_of(it), f"{module}.{name}")
     return found
 
 
@@ -115,7 +99,8 @@ def documented(module: ModuleType, name: str) -> list[str]:
 def class_options(kind: type) -> list[str]:
     """What is told of a class: all public members that no public class above it has, and those classes."""
     above = [base for base in kind.__mro__[1:] if place_of(base) in public_names()]
-    told = [base.__name__ for base in above if not is_protocol(base)] + list(FOREIGN)
+    foreign = [base.__name__ for base in kind.__mro__ if not base.__module__.startswith("rehydrate")]
+    told = [base.__name__ for base in above if not is_protocol(base)] + foreign
     hidden = [name for name in dir(kind) if name.startswith("test_")]
     hidden += [name for base in above if is_protocol(base) for name in vars(base) if name not in vars(kind)]
     if kind.__name__.endswith("CheckpointStorage") and kind.__name__ != "CheckpointStorage":
