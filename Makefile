@@ -56,6 +56,7 @@ format: $(READY) ## format and sort imports in place
 bench: $(READY) ## measure, compare with the floor
 	@$(PY) -m benchmarks
 	@$(PY) -m benchmarks.stores --supersteps 1000
+	@$(PY) -m benchmarks.growth
 
 clean: ## remove the environment and everything made by the other targets
 	@rm -rf $(VENV) .venv-lowest .venv-proof-* build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache

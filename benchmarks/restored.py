@@ -40,7 +40,7 @@ def bare(place: Path) -> float:
 def _write_bare(path: Path) -> None:
     connection = sqlite3.connect(path)
     connection.execute("CREATE TABLE part (key INTEGER, no INTEGER, data BLOB, PRIMARY KEY (key, no))")
-    for key, value in enumerate(workflows.ten_megabytes()):
+    for key, value in enumerate(workflows.values_of_a_megabyte()):
         data = msgspec.msgpack.encode(value)
         rows = [(key, no, data[no : no + PART]) for no in range(0, len(data), PART)]
         connection.executemany("INSERT INTO part VALUES (?, ?, ?)", rows)

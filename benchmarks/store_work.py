@@ -126,7 +126,7 @@ async def constant(places: Places, saves: int) -> Rows:
     """Small saves beside 10 MB and without them."""
     sizes: list[float] = []
     seconds: list[float] = []
-    big = workflows.ten_megabytes()
+    big = workflows.values_of_a_megabyte()
     for values in ([], big):
         before = (await _grown(places, workflows.loop_of(workflows.Hold(values), 2), 0)).size
         taken: list[float] = []
@@ -210,7 +210,7 @@ async def restore(places: Places, keys: int) -> Rows:
     """10 MB restored in a fresh process to the first output, and read and decoded without the library."""
     with places.empty() as place:
         async with place.store() as store:
-            flow = workflows.alone(workflows.Recall(workflows.ten_megabytes()))
+            flow = workflows.alone(workflows.Recall(workflows.values_of_a_megabyte()))
             before = await flow.run(-1, checkpoint_storage=store)
         taken: dict[str, list[float]] = {"bare": [], "restore": []}
         for _ in range(5):

@@ -58,7 +58,7 @@ def constant_state(saves: int) -> Work:
     """10 MB written once and `saves` small saves, all inside the clock; the values are made before."""
 
     async def work(place: Path, watch: Stopwatch) -> None:
-        flow = workflows.loop_of(workflows.Hold(_ten_megabytes()), saves + 1)
+        flow = workflows.loop_of(workflows.Hold(_values(workflows.BIG_KEYS)), saves + 1)
         async with _store(place) as store:
             await store.runs()
             with watch:
@@ -68,11 +68,11 @@ def constant_state(saves: int) -> Work:
     return work
 
 
-def constant_state_saves(saves: int) -> Work:
-    """The small saves beside 10 MB alone: the clock starts when the 10 MB are committed."""
+def constant_state_saves(saves: int, megabytes: int = workflows.BIG_KEYS) -> Work:
+    """The small saves beside state alone: the clock starts when the state is committed."""
 
     async def work(place: Path, watch: Stopwatch) -> None:
-        flow = workflows.loop_of(workflows.Hold(_ten_megabytes(), watch), saves + 1)
+        flow = workflows.loop_of(workflows.Hold(_values(megabytes), watch), saves + 1)
         async with _store(place) as store:
             result = await flow.run(saves, checkpoint_storage=store)
             watch.stop()
@@ -115,15 +115,15 @@ def nested(depth: int) -> Work:
     return work
 
 
-def restore(keys: int) -> Work:
-    """Restore 10 MB with a new message and a store that was just opened, until the first output is there.
+def restore(keys: int, megabytes: int = workflows.BIG_KEYS) -> Work:
+    """Restore state with a new message and a store that was just opened, until the first output is there.
 
-    The executor reads `keys` of the ten values.
+    The executor reads `keys` of the values, each of 1 MB.
     """
 
     async def work(place: Path, watch: Stopwatch) -> None:
         async with _store(place) as store:
-            before = await workflows.alone(workflows.Recall(_ten_megabytes())).run(-1, checkpoint_storage=store)
+            before = await workflows.alone(workflows.Recall(_values(megabytes))).run(-1, checkpoint_storage=store)
         flow = workflows.alone(workflows.Recall([]))
         async with _store(place) as store:
             watch.start()
@@ -213,12 +213,12 @@ def _store(place: Path) -> SqliteCheckpointStorage:
     return SqliteCheckpointStorage(place / "runs.db")
 
 
-@functools.cache
-def _ten_megabytes() -> list[list[str]]:
-    return workflows.ten_megabytes()
+@functools.lru_cache(maxsize=1)
+def _values(megabytes: int) -> list[list[str]]:
+    return workflows.values_of_a_megabyte(megabytes)
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1)
 def _fan_out(targets: int) -> Workflow:
     """Built once: a thousand executors take far longer to build than to run."""
     return workflows.fan_out(targets)

@@ -20,9 +20,9 @@ from rehydrate import (
     response_handler,
 )
 
-#: Ten keys of about one MB: lists of a thousand texts of 1 KB.
-BIG_KEYS = 10
 KB = 1024
+#: MB of state in the lines that name no other size.
+BIG_KEYS = 10
 
 
 class Count(Executor):
@@ -212,6 +212,6 @@ def messages() -> Workflow:
     return WorkflowBuilder("messages", spread).add_edge(spread, tally).build()
 
 
-def ten_megabytes() -> list[list[str]]:
-    """Ten values of 1 MB, no two texts equal."""
-    return [[f"{key:04}{item:04}" + "x" * (KB - 8) for item in range(KB)] for key in range(BIG_KEYS)]
+def values_of_a_megabyte(count: int = BIG_KEYS) -> list[list[str]]:
+    """Values of 1 MB, lists of a thousand texts of 1 KB of which no two are equal."""
+    return [[f"{key:04}{item:04}" + "x" * (KB - 8) for item in range(KB)] for key in range(count)]
