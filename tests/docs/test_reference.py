@@ -23,8 +23,9 @@ REFERENCE = DOCS / "reference"
 LISTED = ("rehydrate", "rehydrate.errors", "rehydrate.ports", "rehydrate.testing", "rehydrate.testing.store_contract")
 #: Public modules in which every class and alias is public that is defined there.
 WHOLE = ("rehydrate.model.events", "rehydrate.model.checkpoint")
-#: What public members give, which has a place in the reference although nobody imports it.
+#: What has a place in the reference and is in no list: a base for stores, and what public members give.
 GIVEN = {
+    "rehydrate.stores.around.StoreAround",
     "rehydrate.errors.definition.BuildProblem",
     "rehydrate.graph.functional_context.FunctionalState",
     "rehydrate.runtime.pending.PendingRequests",
@@ -74,7 +75,7 @@ def test_no_other_module_lists_public_names() -> None:
         for page in (ROOT / "README.md", *DOCS.glob("*.md"), *DOCS.glob("howto/*.md"))
         for module in re.findall(r"^from (rehydrate[\w.]*) import", page.read_text(encoding="utf-8"), re.MULTILINE)
     }
-    assert shown - {*LISTED, *WHOLE} == set()
+    assert shown - {*LISTED, *WHOLE} <= {name.rpartition(".")[0] for name in GIVEN}
 
 
 @pytest.mark.parametrize("folder", ["", "reference", "decisions"])
