@@ -21,7 +21,7 @@ def menu(text: str) -> list[tuple[str, list[str]]]:
         if heading := HEADING.match(line):
             found.append((heading[1], []))
         elif cell := FIRST_CELL.match(line):
-            found[-1][1].append(f"{cell[1]} <{cell[2]}>")
+            found[-1][1].append(cell[2] if cell[1].isdecimal() else f"{cell[1]} <{cell[2]}>")  # numbers say nothing
     return [(heading, entries) for heading, entries in found if entries]
 
 
