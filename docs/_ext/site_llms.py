@@ -10,11 +10,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from docutils import nodes
+from site_examples import FOLDER
 from site_navigation import FIRST_CELL, HEADING
 from site_reference import BLOCK
 from sphinx import addnodes
 from sphinx.application import Sphinx
 
+OUTSIDE = re.compile(r"\]\(\.\./((?:\.\./)*)examples/")
 ROW = re.compile(r"^\| *(\[[^\]]+\]\([^)]+\)) *\| *(.*?) *\|$")
 #: Why something was chosen is no help to whoever uses it, and there is much of it.
 LEFT_OUT = "decisions/"
@@ -29,7 +31,7 @@ def write(app: Sphinx, error: Exception | None) -> None:
         page = Path(app.outdir, f"{name}.md")
         page.parent.mkdir(parents=True, exist_ok=True)
         page.write_text(text, encoding="utf-8")
-    shutil.copytree(Path(app.srcdir, "..", "examples"), Path(app.outdir, "examples"), dirs_exist_ok=True)
+    shutil.copytree(FOLDER, Path(app.outdir, "examples"), dirs_exist_ok=True)
     full = "\n\n".join(pages[name].strip() for name in in_order(pages) if not name.startswith(LEFT_OUT))
     Path(app.outdir, "llms-full.txt").write_text(full + "\n", encoding="utf-8")
     Path(app.outdir, "llms.txt").write_text(overview(pages["index"]), encoding="utf-8")
@@ -37,7 +39,8 @@ def write(app: Sphinx, error: Exception | None) -> None:
 
 def markdown(app: Sphinx, name: str) -> str:
     """A page as it is written, with the reference in words."""
-    text = Path(app.env.doc2path(name)).read_text(encoding="utf-8").replace("](../examples/", "](examples/")
+    text = Path(app.env.doc2path(name)).read_text(encoding="utf-8")
+    text = OUTSIDE.sub(r"](\1examples/", text)  # the examples lie beside the pages, there above them
     if not BLOCK.search(text):
         return text
     tree = app.env.get_doctree(name)
