@@ -18,6 +18,7 @@ from sphinx.application import Sphinx
 
 OUTSIDE = re.compile(r"\]\(\.\./((?:\.\./)*)examples/")
 ROW = re.compile(r"^\| *(\[[^\]]+\]\([^)]+\)) *\| *(.*?) *\|$")
+NOT_SOURCE = shutil.ignore_patterns("__pycache__")
 #: Why something was chosen is no help to whoever uses it, and there is much of it.
 LEFT_OUT = "decisions/"
 
@@ -31,7 +32,7 @@ def write(app: Sphinx, error: Exception | None) -> None:
         page = Path(app.outdir, f"{name}.md")
         page.parent.mkdir(parents=True, exist_ok=True)
         page.write_text(text, encoding="utf-8")
-    shutil.copytree(FOLDER, Path(app.outdir, "examples"), dirs_exist_ok=True)
+    shutil.copytree(FOLDER, Path(app.outdir, "examples"), ignore=NOT_SOURCE, dirs_exist_ok=True)
     full = "\n\n".join(pages[name].strip() for name in in_order(pages) if not name.startswith(LEFT_OUT))
     Path(app.outdir, "llms-full.txt").write_text(full + "\n", encoding="utf-8")
     Path(app.outdir, "llms.txt").write_text(overview(pages["index"]), encoding="utf-8")
