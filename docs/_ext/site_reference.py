@@ -32,6 +32,8 @@ TypeAliasForwardRef.__repr__ = lambda alias: alias.name
 PAGES = Path(__file__).parents[1] / "reference"
 #: A block of the directive, with its module and its names.
 BLOCK = re.compile(r"^```\{api\} (\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+#: How a docstring says that users do not call a class.
+MADE = re.compile(r"(?<!are )\bmade by\b", re.IGNORECASE)
 CODE = re.compile(r"`([^`\n]+)`")
 #: How defaults look in a signature, and how they are written in code.
 DEFAULTS = (
@@ -103,7 +105,7 @@ def class_options(kind: type) -> list[str]:
     told = [base.__name__ for base in above if not is_protocol(base)] + foreign
     hidden = [name for name in dir(kind) if name.startswith("test_")]
     hidden += [name for base in above if is_protocol(base) for name in vars(base) if name not in vars(kind)]
-    if kind.__name__.endswith("CheckpointStorage") and kind.__name__ != "CheckpointStorage":
+    if not is_protocol(kind) and set(stores_have()) <= set(dir(kind)):
         hidden += stores_have()
     if issubclass(kind, Exception) and above:
         hidden += ["text", "action"]  # what `str()` of it says, in other words for each
@@ -185,7 +187,7 @@ def sign(
     app: Sphinx, what: str, name: str, it: type, options: object, signature: str | None, returned: str | None
 ) -> tuple[str | None, str | None]:
     """Leave out how a class is called where users do not call it, and write defaults as they are written in code."""
-    made = "made by" in (inspect.getdoc(it) or "").lower() or hasattr(it, "__members__")
+    made = MADE.search(inspect.getdoc(it) or "") or hasattr(it, "__members__")
     if (isinstance(it, type) and issubclass(it, BaseException)) or (what == "class" and (made or is_protocol(it))):
         return "", ""
     for shown, written in DEFAULTS:
