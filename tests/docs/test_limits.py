@@ -4,6 +4,7 @@ import inspect
 import re
 from collections.abc import Callable
 from math import isclose
+from typing import get_args
 
 import pytest
 
@@ -12,21 +13,29 @@ from rehydrate import codecs, errors, ids
 from rehydrate.codecs import archives, compression
 from rehydrate.codecs import format as value_format
 from rehydrate.engine import restart
-from rehydrate.graph import policies
+from rehydrate.engine.inputs import OnPending, OnUnfinished
+from rehydrate.graph import drawing_parts, drawing_text, policies
 from rehydrate.runtime import actor, causes, claim, editing, events, inbox_watch, saver, threads, turn
+from rehydrate.runtime.actor import Durability
+from rehydrate.runtime.call import Call
 from rehydrate.service import differences, history, worker
 from rehydrate.stores import file_lock, key_ring, sqlite_driver
 from rehydrate.stores.postgres import connections, layout, place, storage
 from rehydrate.stores.postgres import worker as postgres_worker
-from rehydrate.testing import driving
-from tests.docs.pages import DOCS, prose
+from rehydrate.testing import driving, run_virtually
+from tests.docs.pages import DOCS, prose, rows
 
 PAGE = DOCS / "limits.md"
-ROWS = {
-    cells[0]: cells[1:]
-    for line in prose(PAGE).splitlines()
-    if line.startswith("| ") and (cells := [cell.strip() for cell in line.strip("|").split("|")])[0] != "limit"
-}
+
+
+def limits() -> dict[str, list[str]]:
+    """The rows of all tables with four columns, by their first cells."""
+    lines = [line for line in prose(PAGE).splitlines() if line.startswith("| ")]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return {first: others for first, *others in cells if len(others) == 3 and first != "limit"}
+
+
+ROWS = limits()
 MB = 1024 * 1024
 
 
@@ -75,6 +84,9 @@ FIGURES: dict[str, list[object]] = {
     "a worker looks": [default(rehydrate.Worker, "every")],
     "a run that could": [worker._AGAIN, worker._LONGEST],
     "calls of one": [driving._MOST_CALLS],
+    "attempts of one of": [driving._MOST_ATTEMPTS],
+    "real time in": [default(run_virtually, "patience")],
+    "characters of a name": [drawing_parts._LONGEST, drawing_text._LONGEST],
 }
 #: What has no figure of its own.
 WITHOUT = ("run ids", "the same for stored bytes", "handlers that run at once", "time of one attempt")
@@ -100,10 +112,30 @@ def test_every_row_is_compared() -> None:
     assert [limit for limit in ROWS if sum(map(limit.startswith, known)) != 1] == []
 
 
+def test_the_choices_of_a_call_have_the_defaults_of_the_source() -> None:
+    """Each row shows the word that is meant where the argument is left out, and every word of its type."""
+    call = Call()
+    expected = {
+        "on_pending": ("keep", get_args(OnPending)),  # a call that leaves it out also says in the log what it kept
+        "on_unfinished": (call.on_unfinished, get_args(OnUnfinished)),
+        "durability": (call.durability, get_args(Durability)),
+    }
+    shown = {}
+    for argument, value, choices in rows(PAGE, "Choices of a call"):
+        for name in re.findall(r"`(\w+)=`", argument):
+            shown[name] = (value.strip("`").strip('"'), tuple(re.findall(r'`"?(\w+)"?`', choices)))
+    assert {name: shown[name] for name in expected} == expected
+    assert {name: shown[name][0] for name in ("fork", "takeover")} == {
+        "fork": str(call.fork),
+        "takeover": str(call.takeover),
+    }
+    assert shown["keep_events"][0] == str(default(rehydrate.SqliteCheckpointStorage, "keep_events"))
+
+
 def test_what_is_raised_is_an_error_of_the_library() -> None:
-    """Each error that a row names is one of the library's, or Python's own."""
+    """Each error that a row names is one of the library's, but for those of its tools for tests."""
     named = {name for cells in ROWS.values() for name in re.findall(r"`(\w+Error)`", cells[2])}
-    assert named - {"AssertionError"} <= set(errors.__all__)
+    assert named - {"AssertionError", "StuckError"} <= set(errors.__all__)
 
 
 def test_where_a_limit_is_changed_there_is_such_an_argument() -> None:
