@@ -1,37 +1,66 @@
 """The command `rehydrate`: hands each word on to the part of the package that does it.
 
-It must not do anything itself.
+It must not do anything itself. `demo` and `show-file` need nothing but the core, all others the extra `cli`.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
 from rehydrate import __version__
 from rehydrate.demo.command import main as licence_audit
-from rehydrate.errors import WorkflowCheckpointException, WrongCallError
+from rehydrate.errors import MissingExtraError, WorkflowCheckpointException, WrongCallError
 from rehydrate.stores.file_show import shown_file
+
+_SUMMARY: Final = "Workflows that stop anywhere and wake up exactly where they were."
+_HELP: Final[Mapping[str, str]] = {
+    "demo": "a licence audit that is killed in the middle and goes on; with arguments: an audit of your own",
+    "show-file": "a file of a file store as JSON, with values in plain form",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if given[:1] and given[0] in _HELP:
+        return _core_command(given)
+    try:
+        from rehydrate.hosts.cli.command_line import run_command_line  # noqa: PLC0415  (an extra)
+        from rehydrate.hosts.cli.session import OtherCommand, Wired  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        if error.name not in {"click", "rich"}:
+            raise
+        return _without_extra(given)
+    from rehydrate.wiring import named_checkpoint_storage  # noqa: PLC0415  (after a quick refusal)
+
+    others = {
+        name: OtherCommand(text, lambda words, name=name: _core_command([name, *words])) for name, text in _HELP.items()
+    }
+    return run_command_line(given, Wired(__version__, named_checkpoint_storage, others))
+
+
+def _without_extra(given: Sequence[str]) -> int:
+    """Answer help and version, and refuse everything else."""
+    if any(not word.startswith("-") for word in given):
+        sys.stderr.write(f"error: {MissingExtraError(f'`rehydrate {given[0]}`', 'cli')}\n")
+        return 2
+    return _core_command(given)
+
+
+def _core_command(given: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
-        prog="rehydrate", description="Workflows that stop anywhere and wake up exactly where they were."
+        prog="rehydrate", description=_SUMMARY, epilog="All other commands: pip install 'rehydrate[cli]'"
     )
     parser.add_argument("--version", action="version", version=f"rehydrate {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    commands.add_parser(
-        "demo",
-        add_help=False,
-        help="a licence audit that is killed in the middle and goes on; with arguments: an audit of your own",
-    )
-    show = commands.add_parser("show-file", help="a file of a file store as JSON, with values in plain form")
+    commands.add_parser("demo", add_help=False, help=_HELP["demo"])
+    show = commands.add_parser("show-file", help=_HELP["show-file"])
     show.add_argument("path", type=Path, help="such as runs/inbox-7/head.json or a .commit file")
     known, rest = parser.parse_known_args(given)
     if known.command == "demo":

@@ -40,6 +40,7 @@ from rehydrate.runtime.result import WorkflowRunResult
 from rehydrate.runtime.runner import Runner, RunnerContext
 from rehydrate.runtime.step_run import StepRun, current_step
 from rehydrate.runtime.stream import RunStream
+from rehydrate.stores.named import url_of_named
 from rehydrate.stores.urls import Form, parsed_url, shown_url
 
 if TYPE_CHECKING:
@@ -227,3 +228,11 @@ def checkpoint_storage_from_url(url: str) -> CheckpointStorage:
             return SqliteCheckpointStorage(path[1:], keep_events=keep_events, driver=driver)
         case _:
             raise WrongCallError(f"{shown_url(url)!r} names no store.", f"Use {forms[found.scheme].example}.")
+
+
+def named_checkpoint_storage(name: str, *, create: bool) -> CheckpointStorage:
+    """Return the store that a command line names, by path or URL; `create`: it need not be there.
+
+    Raises `WrongCallError`.
+    """
+    return checkpoint_storage_from_url(url_of_named(name, create=create))

@@ -66,7 +66,7 @@ from .run import (
     StateConflictError,
     SubWorkflowTimeoutError,
 )
-from .service import UnknownWorkflowError
+from .service import AppError, UnknownWorkflowError
 from .store import (
     CommitConflictError,
     EventsNotKeptError,
@@ -83,6 +83,7 @@ __all__ = [
     "AlreadyAnsweredError",
     "AnswerError",
     "AnswerTypeError",
+    "AppError",
     "CallError",
     "CaptureError",
     "CheckpointCorruptError",

@@ -1,0 +1,56 @@
+"""The command line as a whole: its commands by name, and its one call from a list of words to an exit code."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import cast
+
+import click
+
+from .cancel import cancel
+from .endings import Ending
+from .session import OtherCommand, Wired
+
+#: The commands, in the order in which help shows them.
+_COMMANDS: tuple[click.Command, ...] = (cancel,)
+_NAME = "rehydrate"
+
+
+class _InOrder(click.Group):
+    """A group that shows its commands in the order in which they were added."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        del ctx
+        return list(self.commands)
+
+
+def run_command_line(arguments: Sequence[str], wired: Wired) -> int:
+    """Run a command line and return its exit code."""
+    group = _InOrder(
+        _NAME, help="Workflows that stop anywhere and wake up exactly where they were.", no_args_is_help=True
+    )
+    click.version_option(wired.version, prog_name=_NAME, message="%(prog)s %(version)s")(group)
+    for command in _COMMANDS:
+        group.add_command(command)
+    for name, other in wired.others.items():
+        group.add_command(_elsewhere(name, other))
+    try:
+        code = cast("int | None", group.main(list(arguments), prog_name=_NAME, standalone_mode=False, obj=wired))
+    except click.ClickException as error:
+        error.show(sys.stderr)
+        return Ending.WRONG_CALL
+    except click.Abort:
+        return Ending.INTERRUPTED
+    return code or Ending.DONE
+
+
+def _elsewhere(name: str, other: OtherCommand) -> click.Command:
+    """Return a command that hands its words on as they are."""
+
+    @click.command(name, help=other.help, add_help_option=False, context_settings={"ignore_unknown_options": True})
+    @click.argument("words", nargs=-1, type=click.UNPROCESSED)
+    def command(words: tuple[str, ...]) -> int:
+        return other.run(words)
+
+    return command
