@@ -66,7 +66,7 @@ from .run import (
     StateConflictError,
     SubWorkflowTimeoutError,
 )
-from .service import AppError, UnknownWorkflowError
+from .service import AppError, MessageShapeError, UnknownWorkflowError
 from .store import (
     CommitConflictError,
     EventsNotKeptError,
@@ -111,6 +111,7 @@ __all__ = [
     "JoinDeadlockError",
     "LateResponseError",
     "MarkError",
+    "MessageShapeError",
     "MessageTypeError",
     "MigrationError",
     "MissingExtraError",

@@ -240,10 +240,17 @@ class AnswerTypeError(AnswerError, TypeError):
     code: ClassVar[str] = "answer-type"
     expected: str
     given: str
+    #: What JSON of an answer looks like, where the answer was given as JSON.
+    shape: str = ""
 
     def text(self) -> str:
         """Name both types."""
         return f"request {self.request_id!r} expects an answer of type {self.expected}, not {self.given}."
+
+    def action(self) -> str:
+        """Say what to do next, and show what fits."""
+        shown = f" Expected is JSON of this shape: {self.shape}" if self.shape else ""
+        return f"{super().action()}{shown}"
 
 
 @dataclass(eq=False, repr=False)

@@ -28,6 +28,24 @@ class UnknownWorkflowError(CallError):
 
 
 @dataclass(eq=False, repr=False)
+class MessageShapeError(CallError, ValueError):
+    """A text is no JSON of a message that the workflow can begin with."""
+
+    code: ClassVar[str] = "message-shape"
+    workflow: str
+    problem: str
+    shapes: tuple[str, ...]
+
+    def text(self) -> str:
+        """Say what does not fit."""
+        return f"this is no message for workflow {self.workflow!r}: {self.problem}."
+
+    def action(self) -> str:
+        """Show what does."""
+        return f"Expected is JSON of this shape: {' or '.join(self.shapes)}"
+
+
+@dataclass(eq=False, repr=False)
 class AppError(DefinitionError):
     """The Python file that a command line names cannot be loaded."""
 

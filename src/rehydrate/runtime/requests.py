@@ -5,15 +5,11 @@ An answer is checked against its request before anything is saved.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
 from typing import TypeAlias, cast
 
-import msgspec
-
-from rehydrate.codecs import MAX_DEPTH, ValueCodec, type_name
-from rehydrate.codecs.bounds import is_deep_json
+from rehydrate.codecs import ValueCodec, type_name
 from rehydrate.codecs.marks import marked_as
 from rehydrate.codecs.registry import BUILT_IN
 from rehydrate.engine import reading
@@ -35,6 +31,9 @@ from rehydrate.graph.hints import describe, matches
 from rehydrate.ids import outer_id
 from rehydrate.model.sealed import Sealed
 from rehydrate.ports import CheckpointStorage
+
+from .json_fields import json_shape
+from .json_input import MisfitError, from_json
 
 
 @dataclass(frozen=True)
@@ -70,26 +69,17 @@ class PendingRequest:
 
     def parse(self, json: str | bytes) -> RequestAnswer:
         """Return the answer that a JSON text says. Raises `AnswerTypeError` where it does not fit."""
-        expected = describe(self.response_type)
-        data = json.encode("utf-8", "surrogatepass") if isinstance(json, str) else json
-        if is_deep_json(data, MAX_DEPTH):  # no value of such depth could be stored, and decoding takes stack
-            raise AnswerTypeError(self.request_id, expected, "what the JSON says (it is nested too deep)")
         try:
-            kind = cast("type[object]", self.response_type)
-            value: object = msgspec.json.decode(json, type=kind, strict=True, dec_hook=_from_plain)
-        except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
-            raise AnswerTypeError(self.request_id, expected, f"what the JSON says ({error})") from error
+            value = from_json(json, self.response_type)
+        except MisfitError as error:
+            given = f"what the JSON says ({error})"
+            raise AnswerTypeError(self.request_id, describe(self.response_type), given, self.shape) from error
         return self.answer(value)
 
-
-def _from_plain(kind: type, value: object) -> object:
-    """Make of what JSON says a value that msgspec does not know of: a path, or a pydantic model."""
-    validate = cast("Callable[[object], object] | None", getattr(kind, "model_validate", None))
-    if validate is not None:
-        return validate(value)
-    if issubclass(kind, PurePath) and isinstance(value, str):
-        return kind(value)
-    raise TypeError(f"{kind.__name__} has no form in JSON")
+    @property
+    def shape(self) -> str:
+        """What JSON of an answer looks like, such as `{"id": str, "amount": int}`."""
+        return json_shape(self.response_type)
 
 
 def fits(value: object, hint: object) -> bool:
