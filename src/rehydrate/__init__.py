@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from rehydrate.runtime.draining import DrainedRun, DrainSummary, drain
     from rehydrate.runtime.following import RunEvents
     from rehydrate.runtime.legacy import ExecutionContext, LegacyRequest
-    from rehydrate.runtime.requests import PendingRequest, RequestAnswer
+    from rehydrate.runtime.requests import JsonAnswer, PendingRequest, RequestAnswer
     from rehydrate.runtime.result import WorkflowRunResult
     from rehydrate.runtime.runner import Runner, RunnerContext
     from rehydrate.runtime.step_run import StepRun, current_step
@@ -77,6 +77,7 @@ __all__ = [
     "FunctionalWorkflow",
     "HistoryEntry",
     "InMemoryCheckpointStorage",
+    "JsonAnswer",
     "KeptCheckpoint",
     "KeyRing",
     "LegacyRequest",

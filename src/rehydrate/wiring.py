@@ -35,7 +35,7 @@ from rehydrate.runtime.checkpoint import WorkflowCheckpoint
 from rehydrate.runtime.draining import DrainedRun, DrainSummary, drain
 from rehydrate.runtime.following import RunEvents
 from rehydrate.runtime.legacy import ExecutionContext, LegacyRequest
-from rehydrate.runtime.requests import PendingRequest, RequestAnswer
+from rehydrate.runtime.requests import JsonAnswer, PendingRequest, RequestAnswer
 from rehydrate.runtime.result import WorkflowRunResult
 from rehydrate.runtime.runner import Runner, RunnerContext
 from rehydrate.runtime.step_run import StepRun, current_step
@@ -79,6 +79,7 @@ __all__ = [
     "FunctionalWorkflow",
     "HistoryEntry",
     "InMemoryCheckpointStorage",
+    "JsonAnswer",
     "KeptCheckpoint",
     "KeyRing",
     "LegacyRequest",

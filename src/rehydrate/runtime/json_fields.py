@@ -49,7 +49,7 @@ _TEXTS: Final[tuple[tuple[type, str], ...]] = (
     (bytearray, "base64"),
     (PurePath, "a/path"),
 )
-_SCALARS: Final = frozenset({str, int, float, bool})
+_SCALARS: Final = frozenset({str, int, float})
 
 
 class JsonField(NamedTuple):
@@ -170,6 +170,8 @@ def _of_one(hint: Hint, level: int) -> str:
     if fields is not None and not is_root_model(hint):
         parts = (f'"{each.name}"{"" if each.required else "?"}: {_shape(each.hint, level + 1)}' for each in fields)
         return f"{{{', '.join(parts)}}}" if level < _LEVELS else describe(hint)
+    if hint is bool:
+        return "true | false"
     found = shape(hint)
     if found is None or found.origin in _SCALARS:
         return describe(hint)

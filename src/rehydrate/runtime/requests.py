@@ -5,11 +5,15 @@ An answer is checked against its request before anything is saved.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, cast
 
-from rehydrate.codecs import ValueCodec, type_name
+import msgspec
+
+from rehydrate.codecs import MAX_DEPTH, ValueCodec, type_name
+from rehydrate.codecs.bounds import is_deep_json
 from rehydrate.codecs.marks import marked_as
 from rehydrate.codecs.registry import BUILT_IN
 from rehydrate.engine import reading
@@ -44,6 +48,24 @@ class RequestAnswer:
     value: object
 
 
+@dataclass(frozen=True)
+class JsonAnswer:
+    """An answer as JSON text, for code that knows only the id of a request: read by the type that the request expects.
+
+    The call raises `AnswerTypeError` for one that does not fit, before anything has run.
+    """
+
+    json: str | bytes
+
+    def sealed(self) -> Sealed:
+        """Return it in bytes by which the same answer again is known, however it is spaced."""
+        data = self.json.encode("utf-8", "surrogatepass") if isinstance(self.json, str) else self.json
+        with contextlib.suppress(msgspec.MsgspecError, ValueError):  # it is refused where it is read
+            if not is_deep_json(data, MAX_DEPTH):
+                data = msgspec.json.encode(msgspec.json.decode(data), order="sorted")
+        return Sealed("JSON", data)
+
+
 Responses: TypeAlias = Iterable[RequestAnswer] | Mapping[str, object]
 
 
@@ -69,17 +91,20 @@ class PendingRequest:
 
     def parse(self, json: str | bytes) -> RequestAnswer:
         """Return the answer that a JSON text says. Raises `AnswerTypeError` where it does not fit."""
-        try:
-            value = from_json(json, self.response_type)
-        except MisfitError as error:
-            given = f"what the JSON says ({error})"
-            raise AnswerTypeError(self.request_id, describe(self.response_type), given, self.shape) from error
-        return self.answer(value)
+        return self.answer(_read(JsonAnswer(json), self.request_id, self.response_type))
 
     @property
     def shape(self) -> str:
         """What JSON of an answer looks like, such as `{"id": str, "amount": int}`."""
         return json_shape(self.response_type)
+
+
+def _read(answer: JsonAnswer, request_id: str, hint: object) -> object:
+    try:
+        return from_json(answer.json, hint)
+    except MisfitError as error:
+        given = f"what the JSON says ({error})"
+        raise AnswerTypeError(request_id, describe(hint), given, json_shape(hint)) from error
 
 
 def fits(value: object, hint: object) -> bool:
@@ -159,8 +184,8 @@ async def check_answers(
         opened = known.get(request_id)
         if opened is None:
             raise await _refusal(request_id, run, run_id, store)
-        _check_type(value, opened, graph, codec)
-        answers.append(Answer(opened.path, opened.name, codec.seal(value)))
+        typed = _checked(value, opened, graph, codec)
+        answers.append(Answer(opened.path, opened.name, codec.seal(typed)))
     return tuple(answers)
 
 
@@ -174,15 +199,19 @@ def check_sealed_answers(
         opened = known.get(request_id)
         if opened is None:
             raise receipt_error(request_id, run, run_id) or UnknownRequestError(request_id)
-        _check_type(codec.open(sealed), opened, graph, codec)
+        _checked(codec.open(sealed), opened, graph, codec)
         answers.append(Answer(opened.path, opened.name, sealed))
     return tuple(answers)
 
 
-def _check_type(value: object, opened: reading.OpenedRequest, graph: Definition, codec: ValueCodec) -> None:
+def _checked(value: object, opened: reading.OpenedRequest, graph: Definition, codec: ValueCodec) -> object:
+    """Return an answer as a value of the type that its request expects. Raises `AnswerTypeError`."""
     hint = response_hint(graph, codec, opened)
+    if isinstance(value, JsonAnswer):
+        value = _read(value, opened.request_id, hint)
     if not fits(value, hint):
         raise AnswerTypeError(opened.request_id, describe(hint), type(value).__name__)
+    return value
 
 
 async def _refusal(

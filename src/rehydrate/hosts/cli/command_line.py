@@ -10,10 +10,13 @@ import click
 
 from .cancel import cancel
 from .endings import Ending
+from .offer import offer
+from .run import answer, fork, resume, run
 from .session import OtherCommand, Wired
+from .worker import worker
 
 #: The commands, in the order in which help shows them.
-_COMMANDS: tuple[click.Command, ...] = (cancel,)
+_COMMANDS: tuple[click.Command, ...] = (run, resume, answer, offer, fork, cancel, worker)
 _NAME = "rehydrate"
 
 

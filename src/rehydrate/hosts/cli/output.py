@@ -17,6 +17,11 @@ from rehydrate.errors import RehydrateError
 from rehydrate.model.plain import Plain
 
 
+def error_document(error: RehydrateError) -> dict[str, str]:
+    """Return an error as what JSON can hold."""
+    return {"code": error.code, "text": error.text(), "action": error.action()}
+
+
 def printable(text: str) -> str:
     """Return a text with its control characters written out, so that it can do nothing to a terminal."""
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
@@ -59,15 +64,22 @@ class Output:
         for row in (columns, *cells):
             _write(sys.stdout, "\t".join(row))
 
+    def say(self, text: str) -> None:
+        """Say something to a person beside the result, on standard error; with `--json` nothing."""
+        if not self.as_json:
+            self.note(text)
+
     def note(self, text: str) -> None:
         """Say something beside the result, on standard error."""
         _write(sys.stderr, text)
 
     def error(self, error: RehydrateError) -> None:
         """Say what went wrong and what to do next; with `--json` on standard output as well."""
-        if self.as_json:
-            told = {"code": error.code, "text": error.text(), "action": error.action()}
-            _write(sys.stdout, msgspec.json.encode({"error": told}).decode())
+        self.document({"error": error_document(error)})
+        self.complain(error)
+
+    def complain(self, error: RehydrateError) -> None:
+        """Say on standard error what went wrong and what to do next."""
         _write(sys.stderr, f"error [{error.code}]: {_lines(error.text())}")
         if error.action():
             _write(sys.stderr, _lines(error.action()))

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import shlex
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Concatenate, ParamSpec, Protocol, cast
 
 import click
+from click.core import ParameterSource
 
 from rehydrate.errors import NoStoreError, RehydrateError, WrongCallError
 from rehydrate.ports import CheckpointStorage
@@ -57,6 +59,12 @@ class Session:
     app_name: str | None
     store_name: str | None
     output: Output
+    #: The words that name app and store in this command, for one that is to be suggested.
+    words: tuple[str, ...] = ()
+
+    def command(self, *words: str) -> str:
+        """Return another command on the same app and store, to be typed as it stands."""
+        return shlex.join(("rehydrate", words[0], *self.words, *words[1:]))
 
     @functools.cached_property
     def app(self) -> App:
@@ -108,8 +116,9 @@ def on_runs(command: Callable[Concatenate[Session, P], int]) -> Callable[P, int]
     @functools.wraps(command)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> int:
         wired = cast("Wired", click.get_current_context().obj)
+        words = tuple(_words(click.get_current_context()))
         app_name, store_name = (cast("str | None", kwargs.pop(name)) for name in ("app_name", "store_name"))
-        session = Session(wired, app_name, store_name, Output(bool(kwargs.pop("as_json"))))
+        session = Session(wired, app_name, store_name, Output(bool(kwargs.pop("as_json"))), words)
         try:
             return command(session, *args, **kwargs)
         except RehydrateError as error:
@@ -120,3 +129,10 @@ def on_runs(command: Callable[Concatenate[Session, P], int]) -> Callable[P, int]
             return Ending.INTERRUPTED
 
     return cast("Callable[P, int]", wrapped)
+
+
+def _words(context: click.Context) -> Iterator[str]:
+    """Give the options for app and store that were typed; those of the environment hold for the next command, too."""
+    for name, option in (("app_name", "--app"), ("store_name", "--store")):
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            yield from (option, str(context.params[name]))

@@ -1,0 +1,62 @@
+"""`rehydrate worker`: takes up runs whose process died, that something was offered to, or whose timer is up."""
+
+from __future__ import annotations
+
+import click
+
+from rehydrate.api.sigterm import drain_on_sigterm
+from rehydrate.errors import RehydrateError
+from rehydrate.runtime.result import WorkflowRunResult
+from rehydrate.service.service import Service
+from rehydrate.service.worker import Worker
+
+from .endings import Ending
+from .output import Output, error_document, printable
+from .results import Shown
+from .session import Session, on_runs
+
+
+@click.command()
+@click.option("--concurrency", type=click.IntRange(min=1), default=10, show_default=True, help="Runs at a time.")
+@click.option(
+    "--every", type=click.FloatRange(min=0.01), default=1.0, show_default=True, help="Seconds between two looks."
+)
+@click.option("--once", is_flag=True, help="Take up what can go on now, and end.")
+@click.option(
+    "--grace",
+    type=click.FloatRange(min=0),
+    default=10.0,
+    show_default=True,
+    help="Seconds that SIGTERM gives handlers.",
+)
+@on_runs
+def worker(session: Session, concurrency: int, every: float, once: bool, grace: float) -> int:
+    """Take up runs that nobody drives, until SIGTERM, which hands on those that it has."""
+
+    async def work(service: Service) -> int:
+        def told(run_id: str, end: WorkflowRunResult | RehydrateError) -> None:
+            _tell(session, service, run_id, end)
+
+        takes_up = Worker(service, concurrency=concurrency, every=every, told=told)
+        if once:
+            await takes_up.finish()
+            return Ending.DONE
+        names = ", ".join(sorted(workflow.name for workflow in service.workflows))
+        session.output.say(f"worker for {names}; SIGTERM or Ctrl-C ends it")
+        await takes_up.run()
+        return Ending.DONE
+
+    with drain_on_sigterm(grace):
+        return session.run(work)
+
+
+def _tell(session: Session, service: Service, run_id: str, end: WorkflowRunResult | RehydrateError) -> None:
+    """Print how a run has ended that was taken up: a line each, also as JSON."""
+    output: Output = session.output
+    if isinstance(end, WorkflowRunResult):
+        workflow = service.workflow(end.checkpoint.workflow_name)
+        output.document(Shown(session, workflow, end).document())
+        output.line(f"{printable(run_id)}\t{end.status.value}\tturn {end.turn}")
+        return
+    output.document({"run_id": run_id, "error": error_document(end)})
+    output.line(f"{printable(run_id)}\terror [{end.code}]\t{printable(end.text())}")
