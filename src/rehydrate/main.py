@@ -1,7 +1,10 @@
 """The command `rehydrate`: hands each word on to the part of the package that does it.
 
-It must not do anything itself. `demo` and `show-file` need nothing but the core, all others the extra `cli`.
+It must not do anything itself. `demo` and `show-file` need nothing but the core, all others the extra `cli`. What a
+command does not need is not loaded, so that each answers at once.
 """
+
+# ruff: noqa: PLC0415  (see above)
 
 from __future__ import annotations
 
@@ -11,12 +14,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
 from rehydrate import __version__
-from rehydrate.demo.command import main as licence_audit
 from rehydrate.errors import MissingExtraError, WorkflowCheckpointException, WrongCallError
-from rehydrate.stores.file_show import shown_file
 
 _SUMMARY: Final = "Workflows that stop anywhere and wake up exactly where they were."
 _HELP: Final[Mapping[str, str]] = {
@@ -31,13 +30,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given[:1] and given[0] in _HELP:
         return _core_command(given)
     try:
-        from rehydrate.hosts.cli.command_line import run_command_line  # noqa: PLC0415  (an extra)
-        from rehydrate.hosts.cli.session import OtherCommand, Wired  # noqa: PLC0415
+        from rehydrate.hosts.cli.command_line import run_command_line
+        from rehydrate.hosts.cli.session import OtherCommand, Wired
     except ModuleNotFoundError as error:
         if error.name not in {"click", "rich"}:
             raise
         return _without_extra(given)
-    from rehydrate.wiring import named_checkpoint_storage  # noqa: PLC0415  (after a quick refusal)
+    from rehydrate.wiring import named_checkpoint_storage
 
     others = {
         name: OtherCommand(text, lambda words, name=name: _core_command([name, *words])) for name, text in _HELP.items()
@@ -64,6 +63,8 @@ def _core_command(given: Sequence[str]) -> int:
     show.add_argument("path", type=Path, help="such as runs/inbox-7/head.json or a .commit file")
     known, rest = parser.parse_known_args(given)
     if known.command == "demo":
+        from rehydrate.demo.command import main as licence_audit
+
         return licence_audit(rest or ["--demo"])
     if rest:
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
@@ -72,6 +73,10 @@ def _core_command(given: Sequence[str]) -> int:
 
 def _show_file(path: Path) -> int:
     """Print a file; exit code 1 where it is damaged, 2 where it cannot be read."""
+    import msgspec
+
+    from rehydrate.stores.file_show import shown_file
+
     try:
         text = msgspec.json.format(msgspec.json.encode(shown_file(path))).decode()
     except WorkflowCheckpointException as error:

@@ -32,7 +32,7 @@ class Drawing:
         self._run = ""
         self._activity = Activity(time.monotonic())
         self._console = console or Console(stderr=True)
-        self._live = Live(console=self._console, auto_refresh=False, transient=True, redirect_stdout=False)
+        self._live = Live(console=self._console, auto_refresh=False, transient=True)
 
     def tell(self, event: Event) -> None:
         """Take the next event."""
@@ -53,7 +53,7 @@ class Drawing:
         room = max(self._console.height - 3, 1)
         turn = f", turn {activity.turn}" if activity.turn else ""
         counts = f"{activity.outputs} output(s), {activity.requests} request(s)"
-        drawn = [self._fitted(f"{self._workflow} {self._run}{turn}: {counts}", now - activity.began)]
+        drawn = [self._fitted(f"{f'{self._workflow} {self._run}'.rstrip()}{turn}: {counts}", now - activity.began)]
         drawn += [self._fitted(_text(line), now - line.since) for line in lines[:room]]
         if len(lines) > room:
             drawn.append(f"  and {len(lines) - room} more")

@@ -18,7 +18,7 @@ from .endings import Ending, ending_of_error, ending_of_status
 from .output import error_document
 from .progress import Progress, progress_of
 from .results import Shown
-from .session import Session
+from .session import Session, user_prints_aside
 
 events_option = click.option(
     "--events", is_flag=True, help="With --json: a line for each event, then one for the result."
@@ -54,7 +54,7 @@ def drive(
         Shown(session, workflow, result).show()
         return Ending.INTERRUPTED if interrupted else ending_of_status(result.status)
 
-    with drain_on_sigterm():
+    with drain_on_sigterm(), user_prints_aside():
         return session.run(work, create=create)
 
 

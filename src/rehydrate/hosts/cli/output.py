@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TextIO
 
 import msgspec
@@ -37,21 +37,23 @@ class Output:
     """Where a command prints, and whether as JSON."""
 
     as_json: bool = False
+    #: Standard output as it is when the command begins; while user code runs, `sys.stdout` leads to standard error.
+    results: TextIO = field(default_factory=lambda: sys.stdout)
 
     @property
     def is_terminal(self) -> bool:
         """Whether results are read by a person as they come."""
-        return not self.as_json and sys.stdout.isatty()
+        return not self.as_json and self.results.isatty()
 
     def document(self, document: Mapping[str, object] | Sequence[object]) -> None:
         """Print the one result of a command as JSON; without `--json` nothing."""
         if self.as_json:
-            _write(sys.stdout, msgspec.json.encode(document).decode())
+            _write(self.results, msgspec.json.encode(document).decode())
 
     def line(self, text: str = "") -> None:
         """Print a line for people; with `--json` nothing. What comes from a run goes through `printable` first."""
         if not self.as_json:
-            _write(sys.stdout, text)
+            _write(self.results, text)
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[Plain]]) -> None:
         """Print rows for people; with `--json` nothing."""
@@ -59,10 +61,10 @@ class Output:
             return
         cells = [[shown(cell) for cell in row] for row in rows]
         if self.is_terminal:
-            _draw(columns, cells)
+            _draw(self.results, columns, cells)
             return
         for row in (columns, *cells):
-            _write(sys.stdout, "\t".join(row))
+            _write(self.results, "\t".join(row))
 
     def say(self, text: str) -> None:
         """Say something to a person beside the result, on standard error; with `--json` nothing."""
@@ -96,7 +98,7 @@ def _write(stream: TextIO, text: str) -> None:
     stream.flush()
 
 
-def _draw(columns: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
+def _draw(stream: TextIO, columns: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
     # Here, since most commands draw no table and the package takes its time to load.
     from rich.box import SIMPLE_HEAD  # noqa: PLC0415
     from rich.console import Console  # noqa: PLC0415
@@ -108,4 +110,4 @@ def _draw(columns: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
         table.add_column(column, overflow="fold")
     for row in cells:
         table.add_row(*map(Text, row))  # as texts, since a cell may look like markup
-    Console().print(table)
+    Console(file=stream).print(table)

@@ -6,8 +6,10 @@ Everything is opened when it is asked for and closed at the end of `run`. It mus
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import shlex
+import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Concatenate, ParamSpec, Protocol, cast
@@ -24,6 +26,11 @@ from .endings import Ending, ending_of_error
 from .output import Output
 
 P = ParamSpec("P")
+
+
+def user_prints_aside() -> contextlib.AbstractContextManager[object]:
+    """Let what user code prints go to standard error, since standard output is for the result of the command."""
+    return contextlib.redirect_stdout(sys.stderr)
 
 
 class StoreOpener(Protocol):
@@ -73,7 +80,8 @@ class Session:
             raise WrongCallError(
                 "no workflows are named.", "Name their file: --app FILE.py, or set REHYDRATE_APP in the environment."
             )
-        return load_app(self.app_name)
+        with user_prints_aside():
+            return load_app(self.app_name)
 
     def service(self, *, needs_app: bool = True, create: bool = False) -> Service:
         """Return the service that a command speaks to; without `needs_app` an app is used if it is named.

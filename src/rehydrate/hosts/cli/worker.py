@@ -13,7 +13,7 @@ from rehydrate.service.worker import Worker
 from .endings import Ending
 from .output import Output, error_document, printable
 from .results import Shown
-from .session import Session, on_runs
+from .session import Session, on_runs, user_prints_aside
 
 
 @click.command()
@@ -46,7 +46,7 @@ def worker(session: Session, concurrency: int, every: float, once: bool, grace: 
         await takes_up.run()
         return Ending.DONE
 
-    with drain_on_sigterm(grace):
+    with drain_on_sigterm(grace), user_prints_aside():
         return session.run(work)
 
 
