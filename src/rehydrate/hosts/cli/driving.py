@@ -15,7 +15,6 @@ from rehydrate.runtime.stream import RunStream
 from rehydrate.service.service import Service
 
 from .endings import Ending, ending_of_error, ending_of_status
-from .output import error_document
 from .progress import Progress, progress_of
 from .results import Shown
 from .session import Session, user_prints_aside
@@ -59,15 +58,16 @@ def drive(
 
 
 async def _followed(stream: RunStream, progress: Progress) -> WorkflowRunResult:
-    async for event in stream:
-        progress.tell(event)
-    return await stream.result()
+    async with stream:  # whoever leaves it stops its run, as an output that nobody reads any more does
+        async for event in stream:
+            progress.tell(event)
+        return await stream.result()
 
 
 def _failed(session: Session, shown: Shown, error: RunFailedError) -> int:
     """Print how a run that failed stands, and why it did."""
     if session.output.as_json:
-        session.output.document({**shown.document(), "error": error_document(error)})
+        session.output.document({**shown.document(), "error": session.output.error_document(error)})
     else:
         shown.show()
     session.output.complain(error)

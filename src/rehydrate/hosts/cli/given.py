@@ -20,11 +20,18 @@ from rehydrate.errors import WrongCallError
 from rehydrate.runtime.requests import JsonAnswer
 from rehydrate.service.service import VerbOptions
 
+from .completion import complete_answer
+
 message_option: Final = click.option(
     "--message", "-m", metavar="JSON", help="A message, as JSON; @FILE or - for the text of a file or of stdin."
 )
 answer_option: Final = click.option(
-    "--answer", "answers", multiple=True, metavar="ID=JSON", help="An answer to a request; may be repeated."
+    "--answer",
+    "answers",
+    multiple=True,
+    metavar="ID=JSON",
+    shell_complete=complete_answer,
+    help="An answer to a request; may be repeated.",
 )
 key_option: Final = click.option("--key", metavar="KEY", help="What is given twice with one key is done once.")
 _policies: Final = (

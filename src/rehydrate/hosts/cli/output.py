@@ -7,7 +7,7 @@ a run holds may come from anybody, so nothing of it reaches a terminal with cont
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TextIO
 
@@ -15,11 +15,6 @@ import msgspec
 
 from rehydrate.errors import RehydrateError
 from rehydrate.model.plain import Plain
-
-
-def error_document(error: RehydrateError) -> dict[str, str]:
-    """Return an error as what JSON can hold."""
-    return {"code": error.code, "text": error.text(), "action": error.action()}
 
 
 def printable(text: str) -> str:
@@ -37,6 +32,8 @@ class Output:
     """Where a command prints, and whether as JSON."""
 
     as_json: bool = False
+    #: What to do next after an error.
+    advise: Callable[[RehydrateError], str] = RehydrateError.action
     #: Standard output as it is when the command begins; while user code runs, `sys.stdout` leads to standard error.
     results: TextIO = field(default_factory=lambda: sys.stdout)
 
@@ -77,14 +74,19 @@ class Output:
 
     def error(self, error: RehydrateError) -> None:
         """Say what went wrong and what to do next; with `--json` on standard output as well."""
-        self.document({"error": error_document(error)})
+        self.document({"error": self.error_document(error)})
         self.complain(error)
+
+    def error_document(self, error: RehydrateError) -> dict[str, str]:
+        """Return an error as what JSON can hold."""
+        return {"code": error.code, "text": error.text(), "action": self.advise(error)}
 
     def complain(self, error: RehydrateError) -> None:
         """Say on standard error what went wrong and what to do next."""
         _write(sys.stderr, f"error [{error.code}]: {_lines(error.text())}")
-        if error.action():
-            _write(sys.stderr, _lines(error.action()))
+        action = self.advise(error)
+        if action:
+            _write(sys.stderr, _lines(action))
 
 
 def _lines(text: str) -> str:

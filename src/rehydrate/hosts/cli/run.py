@@ -8,7 +8,7 @@ from rehydrate.errors import UnknownRequestError, WrongCallError
 from rehydrate.runtime.stream import RunStream
 from rehydrate.service.service import Service
 
-from .completion import complete_run
+from .completion import complete_answer, complete_run
 from .driving import drive, events_option
 from .given import Given, given_answers, given_text, key_option, takes_input
 from .session import Session, on_runs
@@ -62,7 +62,7 @@ def resume(
 
 
 @click.command()
-@click.argument("answers", metavar="ID=JSON...", nargs=-1, required=True)
+@click.argument("answers", metavar="ID=JSON...", nargs=-1, required=True, shell_complete=complete_answer)
 @key_option
 @events_option
 @on_runs

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-import shlex
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,6 +20,7 @@ from rehydrate.errors import NoStoreError, RehydrateError, WrongCallError
 from rehydrate.ports import CheckpointStorage
 from rehydrate.service.service import Service
 
+from .advice import command_text, next_action
 from .app import App, load_app
 from .endings import Ending, ending_of_error
 from .output import Output
@@ -69,9 +69,9 @@ class Session:
     #: The words that name app and store in this command, for one that is to be suggested.
     words: tuple[str, ...] = ()
 
-    def command(self, *words: str) -> str:
+    def command(self, name: str, *more: str) -> str:
         """Return another command on the same app and store, to be typed as it stands."""
-        return shlex.join(("rehydrate", words[0], *self.words, *words[1:]))
+        return command_text(self.words, name, *more)
 
     @functools.cached_property
     def app(self) -> App:
@@ -126,7 +126,8 @@ def on_runs(command: Callable[Concatenate[Session, P], int]) -> Callable[P, int]
         wired = cast("Wired", click.get_current_context().obj)
         words = tuple(_words(click.get_current_context()))
         app_name, store_name = (cast("str | None", kwargs.pop(name)) for name in ("app_name", "store_name"))
-        session = Session(wired, app_name, store_name, Output(bool(kwargs.pop("as_json"))), words)
+        output = Output(bool(kwargs.pop("as_json")), functools.partial(next_action, words=words))
+        session = Session(wired, app_name, store_name, output, words)
         try:
             return command(session, *args, **kwargs)
         except RehydrateError as error:

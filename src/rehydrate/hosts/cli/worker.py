@@ -11,7 +11,7 @@ from rehydrate.service.service import Service
 from rehydrate.service.worker import Worker
 
 from .endings import Ending
-from .output import Output, error_document, printable
+from .output import Output, printable
 from .results import Shown
 from .session import Session, on_runs, user_prints_aside
 
@@ -47,7 +47,7 @@ def worker(session: Session, concurrency: int, every: float, once: bool, grace: 
         return Ending.DONE
 
     with drain_on_sigterm(grace), user_prints_aside():
-        return session.run(work)
+        return session.run(work, create=True)  # it may begin before the first run
 
 
 def _tell(session: Session, service: Service, run_id: str, end: WorkflowRunResult | RehydrateError) -> None:
@@ -58,5 +58,5 @@ def _tell(session: Session, service: Service, run_id: str, end: WorkflowRunResul
         output.document(Shown(session, workflow, end).document())
         output.line(f"{printable(run_id)}\t{end.status.value}\tturn {end.turn}")
         return
-    output.document({"run_id": run_id, "error": error_document(end)})
+    output.document({"run_id": run_id, "error": output.error_document(end)})
     output.line(f"{printable(run_id)}\terror [{end.code}]\t{printable(end.text())}")
