@@ -12,11 +12,12 @@ from rehydrate.errors import (
     CheckpointNotFoundError,
     DefinitionError,
     DrainingError,
+    ForeignCheckpointError,
     MissingExtraError,
     RehydrateError,
     RunBusyError,
     RunDrainedError,
-    RunNotFoundError,
+    StaleCheckpointError,
     StoreError,
     StoreUnavailableError,
     WorkflowCheckpointException,
@@ -52,7 +53,9 @@ def ending_of_error(error: RehydrateError) -> Ending:
             return Ending.BUSY
         case DrainingError() | RunDrainedError():
             return Ending.DRAINED
-        case CallError() | DefinitionError() | MissingExtraError() | RunNotFoundError() | CheckpointNotFoundError():
+        case CallError() | DefinitionError() | MissingExtraError():
+            return Ending.WRONG_CALL
+        case CheckpointNotFoundError() | ForeignCheckpointError() | StaleCheckpointError():
             return Ending.WRONG_CALL
         case WorkflowCheckpointException() | StoreError():
             return Ending.UNUSABLE
