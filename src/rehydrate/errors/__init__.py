@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from .base import CallError, DefinitionError, RehydrateError, RunError, StoreError, WorkflowCheckpointException
-from .call import (
+from .answers import (
     AlreadyAnsweredError,
     AnswerError,
     AnswerTypeError,
-    CaptureError,
     ForeignRequestError,
+    RequestCancelledError,
+    UnknownRequestError,
+)
+from .base import CallError, DefinitionError, RehydrateError, RunError, StoreError, WorkflowCheckpointException
+from .call import (
+    CaptureError,
     IdempotencyKeyError,
     ImportConflictError,
     MessageTypeError,
     MissingResourceError,
     NoStoreError,
     PendingRequestsError,
-    RequestCancelledError,
     ResourceTypeError,
     RunBusyError,
     RunExistsError,
@@ -23,7 +26,6 @@ from .call import (
     StreamStateError,
     TurnInProgressError,
     UnfinishedWorkError,
-    UnknownRequestError,
     WrongCallError,
 )
 from .codec import (

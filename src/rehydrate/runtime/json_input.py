@@ -53,8 +53,7 @@ def message_types(graph: Definition) -> tuple[Hint, ...]:
     while start in owner.children and not owner.executors[start].is_body:
         owner = owner.children[start]
         start = owner.start
-    hints = (member for spec in owner.executors[start].handlers for member in members(spec.message))
-    return tuple(dict.fromkeys(hints))
+    return tuple(spec.message for spec in owner.executors[start].handlers)
 
 
 def message_from_json(graph: Definition, text: str | bytes) -> object:
@@ -76,7 +75,10 @@ def from_json(text: str | bytes, *hints: Hint) -> object:
     except _MISFITS as error:
         quotes = "; a text stands in double quotes" if str in hints else ""
         raise MisfitError(f"it is no JSON ({error}){quotes}") from error
-    return _read(data, [member for hint in hints for member in members(hint)])
+    try:
+        return _read(data, [member for hint in hints for member in _kept_members(hint)])
+    except RecursionError as error:
+        raise MisfitError("it is nested too deep") from error
 
 
 def _read(data: bytes, hints: Sequence[Hint]) -> object:
@@ -171,7 +173,7 @@ def _with_fields(data: bytes, hint: Hint, fields: Sequence[JsonField]) -> object
                 raise MisfitError(f"the field {field.name!r} of {describe(hint)} is missing")
             continue
         try:
-            arguments[field.argument] = _read(given[field.name], [*_kept_members(field.hint)])
+            arguments[field.argument] = _read(given[field.name], _kept_members(field.hint))
         except MisfitError as error:
             raise error.below(field.name) from error
     if is_typed_dict(cls):

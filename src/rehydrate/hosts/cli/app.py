@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import NamedTuple
 
 from rehydrate.api.workflow import Workflow
-from rehydrate.errors import AppError, WrongCallError
+from rehydrate.errors import AppError, RehydrateError, WrongCallError
 from rehydrate.graph.definition import Definition
 from rehydrate.ports import CheckpointStorage
 from rehydrate.service.service import Service
@@ -65,7 +65,7 @@ def load_app(name: str) -> App:
     Raises `WrongCallError` for what is not there, and `AppError` where the file cannot be loaded.
     """
     path, variable = _split(name)
-    module = _load(path)
+    module = _loaded(path)
     services, workflows = _found(module)
     if variable is not None:
         chosen = getattr(module, variable, None)
@@ -115,6 +115,15 @@ def _parts(definition: Definition) -> Iterator[Definition]:
         yield from _parts(child)
 
 
+def _loaded(path: Path) -> ModuleType:
+    try:
+        return _load(path)
+    except RehydrateError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise AppError(str(path), _where(error)) from error
+
+
 def _load(path: Path) -> ModuleType:
     """Load a file, with the packages around it, all by their paths."""
     path = path.resolve()
@@ -151,9 +160,9 @@ def _module(name: str, path: Path, package: Path | None = None) -> ModuleType:
     sys.modules[name] = module  # before it runs, as types look up their own module by its name
     try:
         spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
+    except BaseException:
         del sys.modules[name]
-        raise AppError(str(path), _where(error)) from error
+        raise
     parent, _, last = name.rpartition(".")
     if parent:
         setattr(sys.modules[parent], last, module)
