@@ -36,7 +36,7 @@ class Drawing:
 
     def tell(self, event: Event) -> None:
         """Take the next event."""
-        self._run = event.run_id
+        self._run = self._run or event.run_id
         self._activity.take(event, time.monotonic())
 
     async def draw(self) -> None:
