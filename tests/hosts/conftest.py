@@ -1,25 +1,20 @@
 """The command line in this process: what it prints and its exit code."""
 
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from rehydrate.main import main
-from tests.hosts.commands import APP, Command, Done
+from tests.hosts.commands import APP, Command, Done, loaded_anew
 
 
 @pytest.fixture
 def anew() -> Iterator[None]:
     """Forget the modules that a command loads, and where it looked for them."""
-    paths, modules = list(sys.path), set(sys.modules)
-    yield
-    sys.path[:] = paths
-    for name in set(sys.modules) - modules:
-        if not name.startswith(("rehydrate", "rich", "click", "sqlite3")):
-            del sys.modules[name]
+    with loaded_anew():
+        yield
 
 
 @pytest.fixture
