@@ -82,6 +82,14 @@ async def payments(claim: Claim, ctx: FunctionalContext) -> str:
     return await pay_out(claim)
 
 
+@workflow
+async def patient(seconds: int, ctx: FunctionalContext) -> str:
+    asked = asyncio.ensure_future(ctx.request_info("well?", response_type=bool))
+    slept = asyncio.ensure_future(ctx.sleep(seconds))
+    done, _ = await asyncio.wait({asked, slept}, return_when=asyncio.FIRST_COMPLETED)
+    return "answered" if asked in done else "nobody answered"
+
+
 review = WorkflowBuilder("review", Assess("assess")).build()
 payment = WorkflowBuilder("payment", intake).add_chain([intake, WorkflowExecutor(review, "review"), pay]).build()
 

@@ -78,14 +78,15 @@ def test_cancel_stops_a_run_that_another_process_drives(tmp_path, command):
 
 
 @pytest.mark.proof
-def test_sigterm_drains_a_worker_and_another_one_takes_its_run_up(tmp_path, command):
-    """The exit code is 143, as the library's drain has it, and nothing is lost."""
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_stopped_worker_hands_its_run_on_and_another_one_takes_it_up(tmp_path, command, number, code):
+    """By SIGTERM, with the exit code that the library's drain has, or by Ctrl-C: nothing is lost."""
     with holding(tmp_path, "run", "-m", SMALL, "--run", "r") as process:
         process.kill()
     with holding(tmp_path, "worker", "--grace", "0") as process:
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(number)
         _, err = process.communicate()
-    assert (process.returncode, "Traceback" in err) == (143, False)
+    assert (process.returncode, "Traceback" in err) == (code, False)
     assert command("worker", "--once", "--json").document["outputs"] == ["c-1: paid"]
 
 

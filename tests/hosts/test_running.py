@@ -1,6 +1,7 @@
 """`run`, `resume`, `answer`, `fork`, `offer` and `cancel`: what they print, and their exit codes."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -186,3 +187,12 @@ def test_completion_of_runs_and_requests(command, monkeypatch):
     assert completed("answer", request_id[:4]) == [f"plain,{request_id}="]
     assert completed("cancel", "--store", "nothing.db", "cl") == []
     assert completed("dem") == ["plain,demo"]
+
+
+def test_a_run_that_waits_for_a_timer_says_until_when(command, monkeypatch):
+    """Beside what it asks; exit code 3."""
+    monkeypatch.setenv("REHYDRATE_APP", f"{APP}:patient")
+    done = command("run", "-m", "3600", "--run", "r")
+    due = done.out.splitlines()[-2]
+    assert (done.code, done.out.splitlines()[1]) == (3, "  asks     well?")
+    assert re.fullmatch(r"due      \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", due)

@@ -110,9 +110,15 @@ def _found(module: ModuleType) -> tuple[dict[str, Service], tuple[NamedWorkflow,
 
 
 def _parts(definition: Definition) -> Iterator[Definition]:
-    for child in definition.children.values():
-        yield child
-        yield from _parts(child)
+    """Give all definitions inside of one, each once."""
+    seen: set[int] = set()
+    waiting = list(definition.children.values())
+    while waiting:
+        found = waiting.pop()
+        if id(found) not in seen:
+            seen.add(id(found))
+            waiting.extend(found.children.values())
+            yield found
 
 
 def _loaded(path: Path) -> ModuleType:

@@ -57,7 +57,7 @@ class Drawing:
         drawn += [self._fitted(_text(line), now - line.since) for line in lines[:room]]
         if len(lines) > room:
             drawn.append(f"  and {len(lines) - room} more")
-        return Text("\n".join(drawn), no_wrap=True)
+        return Text("\n".join(drawn), no_wrap=True, overflow="crop")
 
     def _fitted(self, text: str, seconds: float) -> str:
         """Return a line with its time at the right end of the terminal."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import cast
 
 import click
 
@@ -49,7 +48,9 @@ def drive(
                 interrupted = True
                 result = await stream.cancel()
             except RunFailedError as error:
-                return _failed(session, Shown(session, workflow, cast("WorkflowRunResult", error.result)), error)
+                if not isinstance(error.result, WorkflowRunResult):
+                    raise
+                return _failed(session, Shown(session, workflow, error.result), error)
         Shown(session, workflow, result).show()
         return Ending.INTERRUPTED if interrupted else ending_of_status(result.status)
 

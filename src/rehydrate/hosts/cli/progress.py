@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import sys
 import time
 from collections.abc import AsyncGenerator
@@ -60,7 +61,7 @@ async def progress_of(workflow: Workflow, output: Output, *, events: bool) -> As
         yield _JsonLines(output, workflow)
     elif output.as_json:
         yield _Nothing()
-    elif not sys.stderr.isatty():
+    elif not sys.stderr.isatty() or os.environ.get("TERM") in {"dumb", "unknown"}:
         yield _Lines(output, workflow)
     else:
         from .drawing import Drawing  # noqa: PLC0415  (only a terminal needs it, and it takes its time to load)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final, assert_never
 
 from rehydrate.api.workflow import Workflow
@@ -84,6 +85,8 @@ class Shown:
             yield f"  and {len(requests) - _MOST} more: {self.session.command('inbox', '--run', result.run_id)}"
         replayed = ", recorded by an earlier call" if result.replayed else ""
         yield f"run      {printable(result.run_id)}: {result.status.value}, turn {result.turn}{replayed}"
+        if result.next_due is not None:
+            yield f"due      {datetime.fromtimestamp(result.next_due, UTC):%Y-%m-%dT%H:%M:%SZ}"
         next_command = self._next()
         if next_command:
             yield f"next     {printable(next_command)}"
@@ -97,7 +100,11 @@ class Shown:
             case Status.IDLE_WITH_PENDING_REQUESTS:
                 first = next((each.request_id for each in result.pending_requests), None)
                 more = " [ID=JSON ...]" if len(result.pending_requests) > 1 else ""
-                return "" if first is None else f"{command('answer', f'{first}=JSON')}{more}"
+                return (
+                    command("resume", "--run", result.run_id)
+                    if first is None
+                    else f"{command('answer', f'{first}=JSON')}{more}"
+                )
             case Status.CANCELLED | Status.LIMIT_REACHED | Status.FAILED | Status.RUNNING:
                 return command("resume", "--run", result.run_id)
             case _:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import click
 
 from rehydrate.api.sigterm import drain_on_sigterm
 from rehydrate.errors import RehydrateError
+from rehydrate.runtime.draining import drain
 from rehydrate.runtime.result import WorkflowRunResult
 from rehydrate.service.service import Service
 from rehydrate.service.worker import Worker
@@ -42,12 +45,23 @@ def worker(session: Session, concurrency: int, every: float, once: bool, grace: 
             await takes_up.finish()
             return Ending.DONE
         names = ", ".join(sorted(workflow.name for workflow in service.workflows))
-        session.output.say(f"worker for {names}; SIGTERM or Ctrl-C ends it")
-        await takes_up.run()
-        return Ending.DONE
+        session.output.say(f"worker for {names}; SIGTERM or Ctrl-C hands on what it has")
+        return await _until_interrupted(takes_up, grace)
 
     with drain_on_sigterm(grace), user_prints_aside():
         return session.run(work, create=True)  # it may begin before the first run
+
+
+async def _until_interrupted(takes_up: Worker, grace: float) -> int:
+    """Let a worker work; Ctrl-C, which cancels this, drains the process as SIGTERM does."""
+    working = asyncio.create_task(takes_up.run())
+    try:
+        await asyncio.shield(working)
+    except asyncio.CancelledError:
+        await drain(grace)
+        await working
+        return Ending.INTERRUPTED
+    return Ending.DONE
 
 
 def _tell(session: Session, service: Service, run_id: str, end: WorkflowRunResult | RehydrateError) -> None:
