@@ -19,8 +19,8 @@ from rehydrate.errors import MissingExtraError, WorkflowCheckpointException, Wro
 
 _SUMMARY: Final = "Workflows that stop anywhere and wake up exactly where they were."
 _HELP: Final[Mapping[str, str]] = {
-    "demo": "a licence audit that is killed in the middle and goes on; with arguments: an audit of your own",
-    "show-file": "a file of a file store as JSON, with values in plain form",
+    "demo": "A licence audit that is killed and goes on.",
+    "show-file": "A file of a file store, as JSON.",
 }
 
 

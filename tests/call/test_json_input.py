@@ -17,7 +17,8 @@ import pytest
 from rehydrate import Executor, JsonAnswer, WorkflowBuilder, WorkflowContext, WorkflowExecutor, handler, workflow
 from rehydrate.errors import AnswerTypeError, IdempotencyKeyError, MessageShapeError
 from rehydrate.runtime.json_fields import json_shape
-from rehydrate.runtime.json_input import MisfitError, from_json
+from rehydrate.runtime.json_input import from_json
+from rehydrate.runtime.json_models import MisfitError
 from tests.call.desk import Note, desk
 
 T = TypeVar("T")
@@ -78,6 +79,11 @@ class Model(pydantic.BaseModel):
     number: int
     when: datetime | None = None
     other: str = pydantic.Field("x", alias="Other")
+
+
+class Outer(pydantic.BaseModel):
+    models: list[Model] = []
+    by_name: dict[str, Claim] = {}
 
 
 class Loose(pydantic.BaseModel, extra="ignore"):
@@ -148,6 +154,9 @@ CLAIM = '{"id": "c", "amount": 5}'
         (Struct, f'{{"type": "Struct", "someName": 1, "claim": {CLAIM}}}', Struct(1, Claim("c", 5))),
         (Model, '{"number": 1, "when": "2026-01-31T12:00:00Z", "Other": "y"}',
          Model(number=1, when=datetime(2026, 1, 31, 12, tzinfo=UTC), Other="y")),
+        (Outer, f'{{"models": [{{"number": 1}}], "by_name": {{"x": {CLAIM}}}}}',
+         Outer(models=[Model(number=1)], by_name={"x": Claim("c", 5)})),
+        (Model, '{"$type": "Model", "number": 1}', Model(number=1)),
         (Loose, '{"number": 1, "more": 2}', Loose(number=1)),
         (Numbers, "[1]", Numbers([1])),
         (Pair, '{"a": 1}', Pair(1)),
@@ -184,6 +193,12 @@ def test_json_that_fits_gives_the_typed_value(hint, text, value):
         (Struct, '{"type": "Other", "someName": 1}', "its 'type' is not 'Struct'"),
         (Model, '{"number": "1"}', "at number: Input should be a valid integer"),
         (Model, '{"number": 1, "more": 2}', "there is no field 'more' in Model"),
+        (Model, '{"number": 1, "other": "y"}', "there is no field 'other' in Model"),
+        (Model, '{"$type": "Outer", "number": 1}', "its '$type' is not Model"),
+        (Outer, '{"models": [{"number": 1}, {"number": 1, "more": 2}]}',
+         "at models[1]: there is no field 'more' in Model"),
+        (Outer, '{"by_name": {"x": {"id": "c", "amount": 5, "more": 2}}}',
+         "at by_name.x: there is no field 'more' in Claim"),
         (Keys, '{"b": "x"}', "the field 'a' of Keys is missing"),
         (tuple[int, str], "[1]", "expected 2 elements, and there are 1"),
         (set[list[int]], "[[1]]", "unhashable type: 'list'"),

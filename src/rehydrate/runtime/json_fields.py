@@ -35,6 +35,8 @@ from rehydrate.graph.hints import (
     substituted,
 )
 
+#: The name under which an object says its own type, as plain values have it.
+TYPE: Final = "$type"
 #: A class inside of so many others is only named.
 _LEVELS: Final = 4
 #: What JSON has as a text, by example.
@@ -133,7 +135,7 @@ def _is_required(field: dataclasses.Field[object]) -> bool:
 class _ModelField(Protocol):
     """A field of pydantic."""
 
-    alias: str | None
+    validation_alias: object
 
     def is_required(self) -> bool:
         """Tell whether it has no default."""
@@ -143,9 +145,13 @@ class _ModelField(Protocol):
 def _of_model(cls: type, hints: Mapping[str, Hint]) -> Iterable[JsonField]:
     fields = cast("Mapping[str, _ModelField]", getattr(cls, "model_fields"))  # noqa: B009  (no type has it)
     return (
-        JsonField(field.alias or name, name, hints.get(name, object), field.is_required())
+        JsonField(_alias(field) or name, name, hints.get(name, object), field.is_required())
         for name, field in fields.items()
     )
+
+
+def _alias(field: _ModelField) -> str | None:
+    return field.validation_alias if isinstance(field.validation_alias, str) else None
 
 
 def json_shape(hint: Hint) -> str:

@@ -21,30 +21,12 @@ from rehydrate.errors import MessageShapeError
 from rehydrate.graph.definition import Definition
 from rehydrate.graph.hints import Hint, describe, is_anything, is_literal, is_typed_dict, members, plain, shape
 
-from .json_fields import JsonField, class_of, is_below, is_root_model, json_fields, json_shape, names_of
+from .json_fields import TYPE, JsonField, class_of, is_below, json_fields, json_shape, names_of
+from .json_models import MISFITS, MisfitError, read_model
 
-_TYPE: Final = "$type"
 _object: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _array: Final = msgspec.json.Decoder(list[msgspec.Raw]).decode
-_MISFITS: Final = (msgspec.MsgspecError, TypeError, ValueError, AssertionError, RecursionError)
 _CONCRETE: Final = (list, tuple, set, frozenset, deque)
-
-
-class MisfitError(ValueError):
-    """A JSON text does not fit a type; `where` is the place in it, such as `claims[2].amount`."""
-
-    def __init__(self, problem: str, where: str = "") -> None:
-        super().__init__(problem)
-        self.problem = problem
-        self.where = where
-
-    def below(self, step: str) -> MisfitError:
-        """Return the same, seen from one level above."""
-        joined = f"{step}{self.where}" if self.where.startswith("[") or not self.where else f"{step}.{self.where}"
-        return MisfitError(self.problem, joined)
-
-    def __str__(self) -> str:
-        return f"at {self.where}: {self.problem}" if self.where else self.problem
 
 
 def message_types(graph: Definition) -> tuple[Hint, ...]:
@@ -72,7 +54,7 @@ def from_json(text: str | bytes, *hints: Hint) -> object:
         raise MisfitError("it is nested too deep")
     try:
         msgspec.json.decode(data, type=msgspec.Raw)
-    except _MISFITS as error:
+    except MISFITS as error:
         quotes = "; a text stands in double quotes" if str in hints else ""
         raise MisfitError(f"it is no JSON ({error}){quotes}") from error
     try:
@@ -97,7 +79,7 @@ def _read(data: bytes, hints: Sequence[Hint]) -> object:
         return fitting[0][1]
     if fitting:
         names = " and ".join(describe(hint) for hint, _ in fitting)
-        raise MisfitError(f'it fits {names}; say which is meant with "{_TYPE}"')
+        raise MisfitError(f'it fits {names}; say which is meant with "{TYPE}"')
     if any(map(is_anything, hints)):
         return _leaf(data, object)
     raise MisfitError("; ".join(misfits) or "nothing is expected")
@@ -112,9 +94,9 @@ def _exact_number(data: bytes, hints: Sequence[Hint]) -> Sequence[Hint]:
 
 def _named_there(data: bytes, hints: Sequence[Hint]) -> Sequence[Hint]:
     """Return those types that an object itself names, if it names one."""
-    if not data.lstrip().startswith(b"{") or _TYPE.encode() not in data:
+    if not data.lstrip().startswith(b"{") or TYPE.encode() not in data:
         return hints
-    said = _object(data).get(_TYPE)
+    said = _object(data).get(TYPE)
     if said is None:
         return hints
     name = _leaf(bytes(said), str)
@@ -125,7 +107,7 @@ def _read_one(data: bytes, hint: Hint) -> object:
     kept, hint = hint, plain(hint)
     cls = class_of(hint)
     if cls is not None and is_pydantic(cls):
-        return _model(data, hint)
+        return read_model(data, hint)
     fields = json_fields(hint)
     if cls is not None and fields is not None and not _is_for_msgspec(cls):
         return _with_fields(data, hint, fields)
@@ -146,7 +128,7 @@ def _leaf(data: bytes, hint: Hint) -> object:
     kind = Any if hint is object else hint
     try:
         return msgspec.json.decode(data, type=cast("type[object]", kind), dec_hook=_path)
-    except _MISFITS as error:
+    except MISFITS as error:
         problem, _, where = str(error).partition(" - at `")
         where = where.rstrip("`").removeprefix("$").removeprefix(".") if where.startswith("$") else ""
         raise MisfitError(problem[:1].lower() + problem[1:], where) from error
@@ -180,7 +162,7 @@ def _with_fields(data: bytes, hint: Hint, fields: Sequence[JsonField]) -> object
         return arguments
     try:
         return cls(**arguments)
-    except _MISFITS as error:
+    except MISFITS as error:
         raise MisfitError(str(error) or f"{describe(hint)} refuses it") from error
 
 
@@ -194,11 +176,11 @@ def _fields_of(data: bytes, hint: Hint) -> dict[str, bytes]:
     """Return the fields of an object without what says its type. Raises `MisfitError` where that is another one."""
     try:
         given = {name: bytes(value) for name, value in _object(data).items()}
-    except _MISFITS as error:
+    except MISFITS as error:
         raise MisfitError(f"expected an object for {describe(hint)}") from error
-    said = given.pop(_TYPE, None)
+    said = given.pop(TYPE, None)
     if said is not None and _leaf(said, str) not in names_of(hint):
-        raise MisfitError(f"its {_TYPE!r} is not {describe(hint)}")
+        raise MisfitError(f"its {TYPE!r} is not {describe(hint)}")
     return given
 
 
@@ -206,7 +188,7 @@ def _tag_checked(given: Mapping[str, bytes], cls: object) -> str:
     """Return the name of a struct's tag, if it has one. Raises `MisfitError` where it is another one's."""
     config = cls.__struct_config__ if isinstance(cls, type) and issubclass(cls, msgspec.Struct) else None
     if config is None or config.tag_field is None:
-        return _TYPE
+        return TYPE
     if config.tag_field in given and _leaf(given[config.tag_field], object) != config.tag:
         raise MisfitError(f"its {config.tag_field!r} is not {config.tag!r}")
     return config.tag_field
@@ -215,7 +197,7 @@ def _tag_checked(given: Mapping[str, bytes], cls: object) -> str:
 def _mapping(data: bytes, origin: type, arguments: tuple[Hint, ...]) -> object:
     try:
         given = _object(data)
-    except _MISFITS as error:
+    except MISFITS as error:
         raise MisfitError("expected an object") from error
     key_hint, value_hint = arguments if len(arguments) == 2 else (str, object)
     made: dict[object, object] = {}
@@ -235,7 +217,7 @@ def _one_key(name: str) -> bytes:
 def _sequence(data: bytes, origin: type, arguments: tuple[Hint, ...]) -> object:
     try:
         given = _array(data)
-    except _MISFITS as error:
+    except MISFITS as error:
         raise MisfitError("expected a list") from error
     hints = arguments[:1] * len(given)
     if origin is tuple and arguments[-1] is not Ellipsis:
@@ -254,32 +236,3 @@ def _sequence(data: bytes, origin: type, arguments: tuple[Hint, ...]) -> object:
         return make(made)
     except TypeError as error:  # an element that has no hash
         raise MisfitError(str(error)) from error
-
-
-def _model(data: bytes, hint: Hint) -> object:
-    """Read a pydantic model by its own rules, but strictly: texts are no numbers, and unknown fields no input."""
-    fields = json_fields(hint) or ()
-    extra = cast("Mapping[str, object]", getattr(hint, "model_config", {})).get("extra")
-    if not is_root_model(hint):
-        given = _fields_of(data, hint)
-        names = {name for field in fields for name in (field.name, field.argument)}
-        unknown = [name for name in given if name not in names] if extra is None else []
-        if unknown:
-            raise MisfitError(f"there is no field {unknown[0]!r} in {describe(hint)}")
-        data = msgspec.json.encode({name: msgspec.Raw(value) for name, value in given.items()})
-    validate = cast("Callable[..., object]", getattr(hint, "model_validate_json"))  # noqa: B009  (no type has it)
-    try:
-        return validate(data, strict=True)
-    except _MISFITS as error:
-        raise _first_of_model(error) from error
-
-
-def _first_of_model(error: BaseException) -> MisfitError:
-    """Return the first of a model's errors, with its place."""
-    told = cast("Callable[[], list[dict[str, object]]] | None", getattr(error, "errors", None))
-    if told is None:
-        return MisfitError(str(error))
-    first = told()[0]
-    steps = cast("tuple[int | str, ...]", first.get("loc", ()))
-    where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps).removeprefix(".")
-    return MisfitError(str(first.get("msg", error)), where)

@@ -37,7 +37,8 @@ from rehydrate.model.sealed import Sealed
 from rehydrate.ports import CheckpointStorage
 
 from .json_fields import json_shape
-from .json_input import MisfitError, from_json
+from .json_input import from_json
+from .json_models import MisfitError
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,10 @@ from .session import Session, on_runs
 @click.argument("run_id", metavar="RUN", shell_complete=complete_run)
 @on_runs
 def cancel(session: Session, run_id: str) -> int:
-    """Stop a run at what it has, whichever process drives it."""
+    """Stop a run at what it has.
+
+    A process that drives it is asked to.
+    """
 
     async def work(service: Service) -> int:
         stopped = await service.cancel(run_id)

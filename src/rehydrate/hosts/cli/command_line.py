@@ -56,7 +56,13 @@ def run_command_line(arguments: Sequence[str], wired: Wired) -> int:
 def _elsewhere(name: str, other: OtherCommand) -> click.Command:
     """Return a command that hands its words on as they are."""
 
-    @click.command(name, help=other.help, add_help_option=False, context_settings={"ignore_unknown_options": True})
+    @click.command(
+        name,
+        help=other.help,
+        short_help=other.help,
+        add_help_option=False,
+        context_settings={"ignore_unknown_options": True},
+    )
     @click.argument("words", nargs=-1, type=click.UNPROCESSED)
     def command(words: tuple[str, ...]) -> int:
         return other.run(words)

@@ -19,7 +19,10 @@ from .session import Session, on_runs
 @key_option
 @on_runs
 def offer(session: Session, run_id: str, message: str | None, answers: tuple[str, ...], key: str | None) -> int:
-    """Leave a message, answers or both for whoever drives a run; a worker takes what a run at rest is offered."""
+    """Leave input for a run that is busy.
+
+    Whoever drives it takes it; a worker takes what a run at rest is offered.
+    """
     responses = given_answers(answers) or None
 
     async def work(service: Service) -> int:

@@ -21,7 +21,7 @@ from .session import Session, on_runs
 @events_option
 @on_runs
 def run(session: Session, message: str, run_id: str | None, key: str | None, events: bool) -> int:
-    """Start a run."""
+    """Start a run, and stay until it rests."""
     workflow = session.app.workflow()
     given = workflow.parse(given_text(message))
 
@@ -41,7 +41,10 @@ def run(session: Session, message: str, run_id: str | None, key: str | None, eve
 def resume(
     session: Session, run_id: str | None, checkpoint: str | None, takeover: bool, events: bool, given: Given
 ) -> int:
-    """Go on with a run, in one call: with answers, a message, both, or as it stands."""
+    """Go on with a run, in one call.
+
+    With answers, a message, both, or, where it was interrupted, as it stands.
+    """
     if run_id is None and checkpoint is None:
         raise WrongCallError("no run is named.", "Name it with --run, or one of its checkpoints with --checkpoint.")
     responses = given.responses()
@@ -67,7 +70,10 @@ def resume(
 @events_option
 @on_runs
 def answer(session: Session, answers: tuple[str, ...], key: str | None, events: bool) -> int:
-    """Answer open requests and go on with their run, which is found by them."""
+    """Answer open requests, and go on.
+
+    Their run is found by their ids.
+    """
     responses = given_answers(answers)
 
     async def begin(service: Service) -> tuple[str, RunStream]:
@@ -87,7 +93,10 @@ def answer(session: Session, answers: tuple[str, ...], key: str | None, events: 
 @events_option
 @on_runs
 def fork(session: Session, checkpoint: str, run_id: str | None, events: bool, given: Given) -> int:
-    """Copy a run at one of its checkpoints, and go on with the copy."""
+    """Go on with a copy of a run.
+
+    The run is copied at one of its checkpoints, which may be an older one.
+    """
     responses = given.responses()
 
     async def begin(service: Service) -> tuple[str, RunStream]:

@@ -34,7 +34,11 @@ from .session import Session, on_runs, user_prints_aside
 )
 @on_runs
 def worker(session: Session, concurrency: int, every: float, once: bool, grace: float) -> int:
-    """Take up runs that nobody drives, until SIGTERM, which hands on those that it has."""
+    """Take up runs that nobody drives.
+
+    Those whose process died, that something was offered to, or whose timer is up. SIGTERM and Ctrl-C hand on the runs
+    that it has.
+    """
 
     async def work(service: Service) -> int:
         def told(run_id: str, end: WorkflowRunResult | RehydrateError) -> None:
