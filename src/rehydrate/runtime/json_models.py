@@ -67,8 +67,9 @@ def _named(data: bytes, hint: Hint) -> tuple[Plain, bytes]:
 
 def _check_known(value: object, said: Plain) -> None:
     """Raise `MisfitError` where an object has a field that what was made of it does not have."""
-    if isinstance(said, list) and isinstance(value, list | tuple):
-        for index, (item, of) in enumerate(zip(cast("Sequence[object]", value), said, strict=False)):
+    if isinstance(said, list):
+        items = cast("Sequence[object]", value) if isinstance(value, list | tuple) else ()
+        for index, (item, of) in enumerate(zip(items, said, strict=False)):
             _below(f"[{index}]", item, of)
     if not isinstance(said, dict):
         return
