@@ -77,14 +77,14 @@ def _check_known(value: object, said: Plain) -> None:
         for name, of in said.items():
             _below(name, cast("dict[object, object]", value).get(name), of)
         return
-    cls = type(value)
+    cls = cast("type", type(cast("object", value)))
     known = None if is_root_model(cls) else _known(cls)
     if known is None:
         return
     for name, of in said.items():
         if name not in known:
             raise MisfitError(f"there is no field {name!r} in {describe(cls)}")
-        _below(name, getattr(value, known[name], None), of)
+        _below(name, getattr(cast("object", value), known[name], None), of)
 
 
 def _below(step: str, value: object, said: Plain) -> None:
