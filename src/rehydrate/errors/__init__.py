@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from .answers import (
+from .base import CallError, DefinitionError, RehydrateError, RunError, StoreError, WorkflowCheckpointException
+from .call import (
     AlreadyAnsweredError,
     AnswerError,
     AnswerTypeError,
     ForeignRequestError,
-    RequestCancelledError,
-    UnknownRequestError,
-)
-from .base import CallError, DefinitionError, RehydrateError, RunError, StoreError, WorkflowCheckpointException
-from .call import (
-    CaptureError,
     IdempotencyKeyError,
     ImportConflictError,
     MessageTypeError,
     MissingResourceError,
     NoStoreError,
     PendingRequestsError,
+    RequestCancelledError,
     ResourceTypeError,
     RunBusyError,
     RunExistsError,
@@ -26,6 +22,7 @@ from .call import (
     StreamStateError,
     TurnInProgressError,
     UnfinishedWorkError,
+    UnknownRequestError,
     WrongCallError,
 )
 from .codec import (
@@ -44,6 +41,7 @@ from .functional import NonDeterminismError, StepFailedError
 from .migration import HomelessWorkError, MigrationError, MissingMigrationError, NewerVersionError
 from .offers import NothingRunsError, OfferConflictError
 from .restore import (
+    CaptureError,
     CheckpointCorruptError,
     CheckpointFormatError,
     CheckpointNotFoundError,
