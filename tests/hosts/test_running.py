@@ -131,12 +131,12 @@ def test_what_is_offered_is_taken_by_a_worker(command):
     [
         (("resume",), 2, "error [wrong-call]: no run is named.\n"),
         (("resume", "--run", "r"), 2, "error [wrong-call]: there is no store 'runs.db'.\n"),
-        (("run",), 2, "Usage: rehydrate run"),
+        (("run",), 2, "error [wrong-call]: Missing option '--message' / '-m'.\nLook at: rehydrate run --help\n"),
         (("answer", "abc"), 2, "error [wrong-call]: 'abc' is no answer.\nWrite ID=JSON"),
         (("answer", "a=1", "a=2"), 2, "error [wrong-call]: request 'a' is answered twice.\n"),
         (("run", "-m", SMALL, "--store", "what"), 2, "error [wrong-call]: 'what' is not there yet"),
         (("run", "-m", SMALL, "--app", "nothing.py"), 2, "error [wrong-call]: 'nothing.py' is no Python file.\n"),
-        (("nothing",), 2, "Usage: rehydrate"),
+        (("nothing",), 2, "error [wrong-call]: No such command 'nothing'.\nLook at: rehydrate --help\n"),
     ],
 )
 def test_a_wrong_command_is_refused(command, words, code, told):
@@ -144,6 +144,13 @@ def test_a_wrong_command_is_refused(command, words, code, told):
     done = command(*words)
     assert (done.code, done.out) == (code, "")
     assert done.err.startswith(told)
+
+
+def test_a_wrong_command_is_told_as_json_too(command):
+    """On standard output, like every error."""
+    done = command("run", "--json", "--nothing")
+    assert (done.code, done.document["error"]["code"]) == (2, "wrong-call")
+    assert command().out.startswith("Usage: rehydrate ")
 
 
 def test_what_is_not_there_is_refused(command):

@@ -9,9 +9,12 @@ from typing import cast
 
 import click
 
+from rehydrate.errors import WrongCallError
+
 from .cancel import cancel
 from .endings import Ending
 from .offer import offer
+from .output import Output
 from .run import answer, fork, resume, run
 from .session import OtherCommand, Wired
 from .worker import worker
@@ -31,18 +34,20 @@ class _InOrder(click.Group):
 
 def run_command_line(arguments: Sequence[str], wired: Wired) -> int:
     """Run a command line and return its exit code."""
-    group = _InOrder(
-        _NAME, help="Workflows that stop anywhere and wake up exactly where they were.", no_args_is_help=True
-    )
+    group = _InOrder(_NAME, help="Workflows that stop anywhere and wake up exactly where they were.")
     click.version_option(wired.version, prog_name=_NAME, message="%(prog)s %(version)s")(group)
     for command in _COMMANDS:
         group.add_command(command)
     for name, other in wired.others.items():
         group.add_command(_elsewhere(name, other))
     try:
-        code = cast("int | None", group.main(list(arguments), prog_name=_NAME, standalone_mode=False, obj=wired))
+        code = cast(
+            "int | None", group.main(list(arguments) or ["--help"], prog_name=_NAME, standalone_mode=False, obj=wired)
+        )
     except click.ClickException as error:
-        error.show(sys.stderr)
+        context = error.ctx if isinstance(error, click.UsageError) else None
+        usage = f"Look at: {context.command_path if context is not None else _NAME} --help"
+        Output("--json" in arguments).error(WrongCallError(error.format_message(), usage))
         return Ending.WRONG_CALL
     except click.Abort:
         return Ending.INTERRUPTED

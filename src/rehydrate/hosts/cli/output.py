@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import methodcaller
 from typing import TextIO
 
 import msgspec
@@ -33,7 +34,7 @@ class Output:
 
     as_json: bool = False
     #: What to do next after an error.
-    advise: Callable[[RehydrateError], str] = RehydrateError.action
+    advise: Callable[[RehydrateError], str] = methodcaller("action")
     #: Standard output as it is when the command begins; while user code runs, `sys.stdout` leads to standard error.
     results: TextIO = field(default_factory=lambda: sys.stdout)
 
