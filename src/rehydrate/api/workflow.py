@@ -204,7 +204,7 @@ class Workflow:
         return wait_for(self.run(message, stream=False, **options))
 
     def draw(self, format: DrawingFormat = "text") -> str:
-        """Return a drawing with all sub-workflows: `text` for a terminal, `mermaid`, or `dot` for Graphviz.
+        """Return a drawing with all sub-workflows: `text`, `mermaid`, `dot` for Graphviz, or `svg`.
 
         Raises `WrongCallError` for another format.
         """
@@ -213,6 +213,10 @@ class Workflow:
     def describe(self) -> WorkflowDescription:
         """Return the whole tree as plain data; `dataclasses.asdict` of it can be written as JSON."""
         return describe_workflow(self.definition, type_name)
+
+    def _repr_svg_(self) -> str:
+        """Return the picture that a notebook shows."""
+        return self.draw("svg")
 
     def __repr__(self) -> str:
         return f"Workflow({self.name!r}, version={self.version}, executors={len(self.definition.order)})"
