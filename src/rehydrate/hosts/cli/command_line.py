@@ -12,15 +12,26 @@ import click
 from rehydrate.errors import WrongCallError
 
 from .cancel import cancel
+from .doctor import doctor
 from .endings import Ending
+from .graph import graph
+from .history import diff, history
+from .inbox import inbox
 from .offer import offer
 from .output import Output
+from .prune import prune
 from .run import answer, fork, resume, run
+from .runs import runs, show
 from .session import OtherCommand, Wired
+from .transfer import export_command, import_command
 from .worker import worker
 
 #: The commands, in the order in which help shows them.
-_COMMANDS: tuple[click.Command, ...] = (run, resume, answer, offer, fork, cancel, worker)
+_COMMANDS: tuple[click.Command, ...] = (
+    run, resume, answer, offer, fork, cancel, worker,
+    runs, show, history, diff, inbox, graph,
+    export_command, import_command, prune, doctor,
+)  # fmt: skip
 _NAME = "rehydrate"
 
 

@@ -84,11 +84,12 @@ class Session:
             return load_app(self.app_name)
 
     def service(self, *, needs_app: bool = True, create: bool = False) -> Service:
-        """Return the service that a command speaks to; without `needs_app` an app is used if it is named.
+        """Return the service that a command speaks to; `create`: the store need not be there yet.
 
-        `create`: the store need not be there yet.
+        Without `needs_app` an app is loaded only where its store is meant: who looks at runs needs no code of theirs.
         """
-        app = self.app if needs_app or self.app_name is not None else App("", ())
+        uses_app = needs_app or (self.store_name is None and self.app_name is not None)
+        app = self.app if uses_app else App("", ())
         if self.store_name is not None:
             store = self.wired.open_store(self.store_name, create=create)
         else:
