@@ -85,6 +85,13 @@ class WorkflowRunResult:
         """The events of this call; empty where they were streamed."""
         return self._channel.kept() if self._channel is not None else ()
 
+    def _repr_html_(self) -> str:
+        """Return the table that a notebook shows."""
+        from .html import run_html  # noqa: PLC0415  (in notebooks only)
+
+        replayed = ", recorded by an earlier call" if self.replayed else ""
+        return run_html(self.checkpoint, self.status.value, f"turn {self.turn}{replayed}")
+
     def __repr__(self) -> str:
         return (
             f"WorkflowRunResult(run_id={self.run_id!r}, checkpoint_id={self.checkpoint_id!r},"

@@ -128,6 +128,15 @@ class RunStream:
         if self._turn is not None and self._turn.is_running():
             await self.cancel()
 
+    def _repr_html_(self) -> str:
+        """Return the table that a notebook shows: how the run stands at this moment."""
+        from .html import heading_html, run_html  # noqa: PLC0415  (in notebooks only)
+
+        if self._turn is None:
+            return heading_html("a run", "NOT BEGUN", "await the stream, or iterate over it")
+        result = self._turn.result()
+        return run_html(result.checkpoint, result.status.value, f"turn {result.turn}, at this moment")
+
     def __del__(self) -> None:
         turn = getattr(self, "_turn", None)
         if turn is not None:

@@ -8,7 +8,7 @@ import click
 
 from rehydrate.model.checkpoint import Head, Header, Status
 from rehydrate.ports import Inspection
-from rehydrate.service.facts import facts_of
+from rehydrate.runtime.facts import facts_of
 from rehydrate.service.history import CheckpointPlace
 from rehydrate.service.service import Service
 
