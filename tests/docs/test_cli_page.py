@@ -54,4 +54,4 @@ def test_the_commands_of_the_page_print_what_it_shows(
         printed, told = capfd.readouterr()
         assert as_on_the_page(printed, "\n".join(out)).splitlines() == out, command
         assert [line for line in as_on_the_page(told, "").splitlines() if not line.startswith("    ")] == err, command
-    assert len(real) == 3
+    assert len(real) == 4

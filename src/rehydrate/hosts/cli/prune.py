@@ -38,7 +38,7 @@ def prune(
         session.output.document(_document(summary))
         rows = [_row(run) for run in summary.runs]
         if rows:
-            session.output.table(("run", "goes", "stays", "bytes", "passed over"), rows)
+            session.output.table(("run", "goes", "stays", "passed over", "bytes"), rows)
         first, *_ = str(summary).splitlines()
         session.output.say(printable(first))
         return Ending.DONE
@@ -46,11 +46,11 @@ def prune(
     return session.run(work, needs_app=False)
 
 
-def _row(run: PrunedRun) -> tuple[str, str, str, int, str]:
+def _row(run: PrunedRun) -> tuple[str, str, str, str, int]:
     goes = f"the whole run, {len(run.forgotten)}" if run.deleted else str(len(run.forgotten))
     stays = ", ".join(f"{kept.number} ({', '.join(kept.why)})" for kept in run.kept[-3:])
     more = f"{len(run.kept) - 3} more, " if len(run.kept) > 3 else ""
-    return run.run_id, goes, more + stays, run.size, run.passed_over
+    return run.run_id, goes, more + stays, run.passed_over, run.size
 
 
 def _document(summary: PruneSummary) -> dict[str, object]:
