@@ -36,15 +36,19 @@ class Letter:
     wait: float = 0.0
 
 
+async def passed(seconds: float) -> None:
+    await asyncio.wait([asyncio.get_running_loop().create_future()], timeout=seconds)
+
+
 class Desk(Executor):
     @handler
     async def on_letter(self, letter: Letter, ctx: WorkflowContext[Never, str]) -> None:
         ctx.set_state("read", letter.text)
         if letter.text == "bad":
             raise ValueError("no such letter")
-        await asyncio.sleep(letter.wait)
+        await passed(letter.wait)
         ctx.emit("half done")
-        await asyncio.sleep(letter.wait)
+        await passed(letter.wait)
         ctx.request_info(letter, response_type=bool)
 
     @response_handler

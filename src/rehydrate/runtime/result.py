@@ -17,6 +17,7 @@ from rehydrate.model.records import TurnRecord
 
 from .checkpoint import WorkflowCheckpoint
 from .events import Channel
+from .html import run_html
 from .pending import PendingRequests
 
 
@@ -87,8 +88,6 @@ class WorkflowRunResult:
 
     def _repr_html_(self) -> str:
         """Return the table that a notebook shows."""
-        from .html import run_html  # noqa: PLC0415  (in notebooks only)
-
         replayed = ", recorded by an earlier call" if self.replayed else ""
         return run_html(self.checkpoint, self.status.value, f"turn {self.turn}{replayed}")
 

@@ -16,6 +16,7 @@ from rehydrate.ids import outer_id
 from rehydrate.model.events import Event
 
 from .claim import CANCEL_SECONDS
+from .html import heading_html, run_html
 from .requests import Responses, check_answers, collect
 from .result import WorkflowRunResult
 from .turn import Turn
@@ -130,8 +131,6 @@ class RunStream:
 
     def _repr_html_(self) -> str:
         """Return the table that a notebook shows: how the run stands at this moment."""
-        from .html import heading_html, run_html  # noqa: PLC0415  (in notebooks only)
-
         if self._turn is None:
             return heading_html("a run", "NOT BEGUN", "await the stream, or iterate over it")
         result = self._turn.result()

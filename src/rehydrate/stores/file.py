@@ -14,6 +14,7 @@ from rehydrate.ports import Clock, Examination
 
 from .arguments import folder_text
 from .file_batch import serve
+from .file_health import examine_folder
 from .file_history import forget_checkpoints, read_archive, read_tags, write_archive, write_tag
 from .file_inbox import read_offers, write_offer
 from .file_listing import read_requests, read_runs
@@ -74,7 +75,5 @@ class FileCheckpointStorage(LocalStorage[FilePlace]):
 
     async def examine(self, *, full: bool = False) -> Examination:
         """Say how the folder is; see `rehydrate.ports.Examined`."""
-        from .file_health import examine_folder  # noqa: PLC0415  (asked for by few)
-
         self._joined()  # raises where this object is closed
         return await asyncio.to_thread(examine_folder, self._path, full=full)

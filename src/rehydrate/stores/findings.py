@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
@@ -55,9 +54,10 @@ def of_error(about: str, error: RehydrateError) -> Finding:
 
 def of_disk(path: Path) -> Finding:
     """Say how much room the disk of a path has."""
-    usage = shutil.disk_usage(path)
-    text = f"{size_text(usage.free)} of {size_text(usage.total)} are free on its disk."
-    if usage.free < _LITTLE or usage.free < usage.total * _SMALL_PART:
+    disk = os.statvfs(path)
+    free, whole = disk.f_bavail * disk.f_frsize, disk.f_blocks * disk.f_frsize
+    text = f"{size_text(free)} of {size_text(whole)} are free on its disk."
+    if free < _LITTLE or free < whole * _SMALL_PART:
         return Finding("disk", "problem", text, "Free space, or let go of what is old: rehydrate prune.")
     return Finding("disk", "ok", text)
 

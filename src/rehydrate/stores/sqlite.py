@@ -19,6 +19,7 @@ from .sqlite_archive import read_archive, write_archive
 from .sqlite_batch import serve
 from .sqlite_database import Database
 from .sqlite_driver import DRIVERS, Driver, check_driver
+from .sqlite_health import examine_file
 from .sqlite_inbox import read_offers, write_offer
 from .sqlite_listing import read_requests, read_runs
 from .sqlite_reading import (
@@ -110,8 +111,6 @@ class SqliteCheckpointStorage(LocalStorage[Database]):
 
     async def examine(self, *, full: bool = False) -> Examination:
         """Say how the file is; see `rehydrate.ports.Examined`."""
-        from .sqlite_health import examine_file  # noqa: PLC0415  (asked for by few)
-
         look = self._joined().call(lambda database: examine_file(database, full=full), alone=True)
         return cast("Examination", await look)
 
