@@ -74,7 +74,7 @@ async def check_health(
     try:
         look = _Look(storage, full=full)
         await look.at_runs()
-        findings += [*look.counted(), await look.orphaned(), look.late(seconds), await look.offered()]
+        findings += [*look.counted(), await look.orphaned(), await look.late(seconds), await look.offered()]
         findings += [await look.damaged(), await _retention(storage, retention, now, look)]
     except RehydrateError as error:
         findings.append(Finding("runs", "problem", error.text(), error.action()))
@@ -115,9 +115,7 @@ class _Look:
         """Say which runs are in the middle of a turn that nobody drives."""
         lost: list[str] = []
         left: list[str] = []
-        for header in self.heads:
-            if header.status is not Status.RUNNING:
-                continue
+        async for header in _runs(self.storage, status=Status.RUNNING.value):
             head = await self.storage.head(header.run_id)
             if head is None or head.alive or head.header.status is not Status.RUNNING:
                 continue
@@ -129,9 +127,9 @@ class _Look:
         action = "Start a worker, which takes them up: rehydrate worker; or one of them: rehydrate resume."
         return Finding("orphaned runs", "problem", f"nobody drives {' and '.join(parts)}.", action)
 
-    def late(self, now: float) -> Finding:
+    async def late(self, now: float) -> Finding:
         """Say which timers are up that nobody looks at."""
-        late = [header.run_id for header in self.heads if header.due is not None and header.due < now - _LATE]
+        late = [header.run_id for header in await self.storage.runs(due_by=now - _LATE, limit=_PAGE)]
         if not late:
             return Finding("timers", "ok", "none is over time.")
         text = f"{_count(len(late), 'run')} should have gone on by now: {_ids(late)}."
@@ -196,12 +194,13 @@ async def _retention(
     return Finding("retention", "ok", text)
 
 
-async def _runs(storage: CheckpointStorage) -> AsyncIterator[Header]:
-    page = await storage.runs(limit=_PAGE)
+async def _runs(storage: CheckpointStorage, status: str | None = None) -> AsyncIterator[Header]:
+    page = await storage.runs(status=status, limit=_PAGE)
     while page:
         for header in page:
             yield header
-        page = await storage.runs(after=page[-1].run_id, limit=_PAGE) if len(page) == _PAGE else []
+        last = page[-1].run_id
+        page = await storage.runs(status=status, after=last, limit=_PAGE) if len(page) == _PAGE else []
 
 
 def _ids(ids: Iterable[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 import click
 
@@ -19,6 +20,9 @@ from .output import printable, shown
 from .session import Session, on_runs
 from .told import shortened
 
+#: Ids of checkpoints are no shorter, and some may be digits alone.
+_SHORTEST_ID: Final = 20
+
 limit_option = click.option(
     "--limit", type=click.IntRange(1), default=100, show_default=True, help="How many are shown at most."
 )
@@ -28,7 +32,8 @@ workflow_option = click.option("--workflow", metavar="NAME", help="Only those of
 
 def place(text: str) -> CheckpointPlace:
     """Return a checkpoint of a run: its number where that is one, else its id, its name, or `latest`."""
-    return int(text) if text.isascii() and text.isdigit() else text
+    is_number = text.isascii() and text.isdigit() and len(text) < _SHORTEST_ID
+    return int(text) if is_number else text
 
 
 @click.command()
