@@ -78,9 +78,9 @@ def test_runs_that_ended_go_as_a_whole_and_those_that_ask_stay(command, monkeypa
     ("words", "told"),
     [
         ((), "error [wrong-call]: no rule says what may go.\nGive --keep-last"),
-        (("--keep-for", "7x"), "Usage: rehydrate prune"),
-        (("--keep-for", "999999999w"), "Usage: rehydrate prune"),
-        (("--keep-last", "0"), "Usage: rehydrate prune"),
+        (("--keep-for", "7x"), "error [wrong-call]: Invalid value for '--keep-"),
+        (("--keep-for", "999999999w"), "error [wrong-call]: Invalid value for '--keep-"),
+        (("--keep-last", "0"), "error [wrong-call]: Invalid value for '--keep-"),
         (("--keep-last", "1", "--run", "nobody"), "error [run-not-found]: "),
     ],
 )
