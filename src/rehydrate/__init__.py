@@ -29,17 +29,18 @@ if TYPE_CHECKING:
     from rehydrate.graph.sub_requests import SubWorkflowRequest, SubWorkflowRequestMessage, SubWorkflowResponseMessage
     from rehydrate.graph.sub_workflow import WorkflowExecutor
     from rehydrate.model.checkpoint import Status
-    from rehydrate.ports import CheckpointStorage
+    from rehydrate.ports import CheckpointStorage, Finding
     from rehydrate.runtime.checkpoint import WorkflowCheckpoint
     from rehydrate.runtime.draining import DrainedRun, DrainSummary, drain
     from rehydrate.runtime.following import RunEvents
     from rehydrate.runtime.legacy import ExecutionContext, LegacyRequest
-    from rehydrate.runtime.requests import PendingRequest, RequestAnswer
+    from rehydrate.runtime.requests import JsonAnswer, PendingRequest, RequestAnswer
     from rehydrate.runtime.result import WorkflowRunResult
     from rehydrate.runtime.runner import Runner, RunnerContext
     from rehydrate.runtime.step_run import StepRun, current_step
     from rehydrate.runtime.stream import RunStream
     from rehydrate.service.differences import Cut, Difference, Differences, diff_checkpoints
+    from rehydrate.service.health import HealthReport, check_health
     from rehydrate.service.history import HistoryEntry, RunHistory
     from rehydrate.service.pruning import KeptCheckpoint, PrunedRun, PruneSummary, prune
     from rehydrate.service.retention import Retention
@@ -72,11 +73,14 @@ __all__ = [
     "Executor",
     "ExportedRun",
     "FileCheckpointStorage",
+    "Finding",
     "FunctionExecutor",
     "FunctionalContext",
     "FunctionalWorkflow",
+    "HealthReport",
     "HistoryEntry",
     "InMemoryCheckpointStorage",
+    "JsonAnswer",
     "KeptCheckpoint",
     "KeyRing",
     "LegacyRequest",
@@ -121,6 +125,7 @@ __all__ = [
     "WorkflowRunResult",
     "add",
     "append",
+    "check_health",
     "checkpoint_storage_from_url",
     "checkpointable",
     "current_step",

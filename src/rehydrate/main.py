@@ -1,40 +1,70 @@
 """The command `rehydrate`: hands each word on to the part of the package that does it.
 
-It must not do anything itself.
+It must not do anything itself. `demo` and `show-file` need nothing but the core, all others the extra `cli`. What a
+command does not need is not loaded, so that each answers at once.
 """
+
+# ruff: noqa: PLC0415  (see above)
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-
-import msgspec
+from typing import Final
 
 from rehydrate import __version__
-from rehydrate.demo.command import main as licence_audit
-from rehydrate.errors import WorkflowCheckpointException, WrongCallError
-from rehydrate.stores.file_show import shown_file
+from rehydrate.errors import MissingExtraError, WorkflowCheckpointException, WrongCallError
+
+_SUMMARY: Final = "Workflows that stop anywhere and wake up exactly where they were."
+_HELP: Final[Mapping[str, str]] = {
+    "demo": "A licence audit that is killed and goes on.",
+    "show-file": "A file of a file store, as JSON.",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if given[:1] and given[0] in _HELP:
+        return _core_command(given)
+    try:
+        from rehydrate.hosts.cli.command_line import run_command_line
+        from rehydrate.hosts.cli.session import OtherCommand, Wired
+    except ModuleNotFoundError as error:
+        if error.name not in {"click", "rich"}:
+            raise
+        return _without_extra(given)
+    from rehydrate.wiring import named_checkpoint_storage
+
+    others = {
+        name: OtherCommand(text, lambda words, name=name: _core_command([name, *words])) for name, text in _HELP.items()
+    }
+    return run_command_line(given, Wired(__version__, named_checkpoint_storage, others))
+
+
+def _without_extra(given: Sequence[str]) -> int:
+    """Answer help and version, and refuse everything else."""
+    if any(not word.startswith("-") for word in given):
+        sys.stderr.write(f"error: {MissingExtraError(f'`rehydrate {given[0]}`', 'cli')}\n")
+        return 2
+    return _core_command(given)
+
+
+def _core_command(given: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
-        prog="rehydrate", description="Workflows that stop anywhere and wake up exactly where they were."
+        prog="rehydrate", description=_SUMMARY, epilog="All other commands: pip install 'rehydrate[cli]'"
     )
     parser.add_argument("--version", action="version", version=f"rehydrate {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    commands.add_parser(
-        "demo",
-        add_help=False,
-        help="a licence audit that is killed in the middle and goes on; with arguments: an audit of your own",
-    )
-    show = commands.add_parser("show-file", help="a file of a file store as JSON, with values in plain form")
+    commands.add_parser("demo", add_help=False, help=_HELP["demo"])
+    show = commands.add_parser("show-file", help=_HELP["show-file"])
     show.add_argument("path", type=Path, help="such as runs/inbox-7/head.json or a .commit file")
     known, rest = parser.parse_known_args(given)
     if known.command == "demo":
+        from rehydrate.demo.command import main as licence_audit
+
         return licence_audit(rest or ["--demo"])
     if rest:
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
@@ -43,6 +73,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _show_file(path: Path) -> int:
     """Print a file; exit code 1 where it is damaged, 2 where it cannot be read."""
+    import msgspec
+
+    from rehydrate.stores.file_show import shown_file
+
     try:
         text = msgspec.json.format(msgspec.json.encode(shown_file(path))).decode()
     except WorkflowCheckpointException as error:

@@ -30,20 +30,22 @@ from rehydrate.graph.step import Step, step
 from rehydrate.graph.sub_requests import SubWorkflowRequest, SubWorkflowRequestMessage, SubWorkflowResponseMessage
 from rehydrate.graph.sub_workflow import WorkflowExecutor
 from rehydrate.model.checkpoint import Status
-from rehydrate.ports import CheckpointStorage
+from rehydrate.ports import CheckpointStorage, Finding
 from rehydrate.runtime.checkpoint import WorkflowCheckpoint
 from rehydrate.runtime.draining import DrainedRun, DrainSummary, drain
 from rehydrate.runtime.following import RunEvents
 from rehydrate.runtime.legacy import ExecutionContext, LegacyRequest
-from rehydrate.runtime.requests import PendingRequest, RequestAnswer
+from rehydrate.runtime.requests import JsonAnswer, PendingRequest, RequestAnswer
 from rehydrate.runtime.result import WorkflowRunResult
 from rehydrate.runtime.runner import Runner, RunnerContext
 from rehydrate.runtime.step_run import StepRun, current_step
 from rehydrate.runtime.stream import RunStream
+from rehydrate.stores.named import url_of_named
 from rehydrate.stores.urls import Form, parsed_url, shown_url
 
 if TYPE_CHECKING:
     from rehydrate.service.differences import Cut, Difference, Differences, diff_checkpoints
+    from rehydrate.service.health import HealthReport, check_health
     from rehydrate.service.history import HistoryEntry, RunHistory
     from rehydrate.service.pruning import KeptCheckpoint, PrunedRun, PruneSummary, prune
     from rehydrate.service.retention import Retention
@@ -73,11 +75,14 @@ __all__ = [
     "Executor",
     "ExportedRun",
     "FileCheckpointStorage",
+    "Finding",
     "FunctionExecutor",
     "FunctionalContext",
     "FunctionalWorkflow",
+    "HealthReport",
     "HistoryEntry",
     "InMemoryCheckpointStorage",
+    "JsonAnswer",
     "KeptCheckpoint",
     "KeyRing",
     "LegacyRequest",
@@ -122,6 +127,7 @@ __all__ = [
     "WorkflowRunResult",
     "add",
     "append",
+    "check_health",
     "checkpoint_storage_from_url",
     "checkpointable",
     "current_step",
@@ -162,12 +168,12 @@ def __getattr__(name: str) -> object:
             from rehydrate.stores import sqlite as home
         case "Cut" | "Difference" | "Differences" | "diff_checkpoints":
             from rehydrate.service import differences as home
+        case "HealthReport" | "check_health":
+            from rehydrate.service import health as home
         case "HistoryEntry" | "RunHistory":
             from rehydrate.service import history as home
-        case "KeptCheckpoint" | "PruneSummary" | "PrunedRun" | "prune":
+        case "KeptCheckpoint" | "PruneSummary" | "PrunedRun" | "Retention" | "prune":
             from rehydrate.service import pruning as home
-        case "Retention":
-            from rehydrate.service import retention as home
         case "Service" | "WaitingRequest":
             from rehydrate.service import service as home
         case "Worker":
@@ -227,3 +233,11 @@ def checkpoint_storage_from_url(url: str) -> CheckpointStorage:
             return SqliteCheckpointStorage(path[1:], keep_events=keep_events, driver=driver)
         case _:
             raise WrongCallError(f"{shown_url(url)!r} names no store.", f"Use {forms[found.scheme].example}.")
+
+
+def named_checkpoint_storage(name: str, *, create: bool) -> CheckpointStorage:
+    """Return the store that a command line names, by path or URL; `create`: it need not be there.
+
+    Raises `WrongCallError`.
+    """
+    return checkpoint_storage_from_url(url_of_named(name, create=create))

@@ -12,6 +12,7 @@ from rehydrate import (
     Default,
     Executor,
     InMemoryCheckpointStorage,
+    JsonAnswer,
     PendingRequest,
     RunStream,
     Workflow,
@@ -152,6 +153,9 @@ async def call(workflow: Workflow) -> None:
     assert_type(workflow.run(1, stream=True), RunStream)
     await workflow.run(1, on_pending="drop")  # error: reportArgumentType
     await workflow.run(1, runid="a")  # error: reportCallIssue
+    assert_type(workflow.parse("1"), object)
+    await workflow.run(responses={"id": JsonAnswer("true")})
+    JsonAnswer(True)  # error: reportArgumentType
     assert_type(workflow.draw("dot"), str)
     assert_type(workflow.describe(), WorkflowDescription)
     assert_type(workflow.describe().executors[0].id, str)

@@ -22,7 +22,7 @@ from rehydrate.errors import (
 from rehydrate.model.checkpoint import Stored
 from rehydrate.model.passes import CallRecord, CallsRecord
 from rehydrate.runtime.checkpoint import restored
-from rehydrate.service.facts import facts_of
+from rehydrate.runtime.facts import facts_of
 from rehydrate.stores.inspection import inspection
 from rehydrate.testing import run_virtually
 from rehydrate.testing.virtual_time import StuckError

@@ -14,7 +14,7 @@ from rehydrate.errors import RehydrateError
 from rehydrate.model.checkpoint import Stored
 from rehydrate.model.sealed import Sealed
 from rehydrate.runtime.checkpoint import WorkflowCheckpoint, restored
-from rehydrate.service.facts import facts_of
+from rehydrate.runtime.facts import facts_of
 from rehydrate.stores.file_show import shown_file
 from rehydrate.stores.inspection import inspection
 from tests.proof.forged_bytes import forged

@@ -17,6 +17,7 @@ from rehydrate.runtime.call import CheckpointArgument, check_given
 from rehydrate.runtime.checkpoint import WorkflowCheckpoint
 from rehydrate.runtime.editing import EditOptions
 from rehydrate.runtime.following import RunEvents
+from rehydrate.runtime.json_input import message_from_json
 from rehydrate.runtime.offering import Offering, offer
 from rehydrate.runtime.options import CallOptions, TurnOptions
 from rehydrate.runtime.position import Position
@@ -85,6 +86,13 @@ class Workflow:
     def accepts(self, message: Any) -> bool:  # `Any`: a functional workflow says the type
         """Tell whether a run can begin with this message."""
         return self.definition.executors[self.definition.start].can_take(message)
+
+    def parse(self, json: str | bytes) -> object:
+        """Return the message that a JSON text says, by the types that a run can begin with.
+
+        Raises `MessageShapeError`, which shows what is expected.
+        """
+        return message_from_json(self.definition, json)
 
     @overload
     def run(
@@ -196,7 +204,7 @@ class Workflow:
         return wait_for(self.run(message, stream=False, **options))
 
     def draw(self, format: DrawingFormat = "text") -> str:
-        """Return a drawing with all sub-workflows: `text` for a terminal, `mermaid`, or `dot` for Graphviz.
+        """Return a drawing with all sub-workflows: `text`, `mermaid`, `dot` for Graphviz, or `svg`.
 
         Raises `WrongCallError` for another format.
         """
@@ -205,6 +213,10 @@ class Workflow:
     def describe(self) -> WorkflowDescription:
         """Return the whole tree as plain data; `dataclasses.asdict` of it can be written as JSON."""
         return describe_workflow(self.definition, type_name)
+
+    def _repr_svg_(self) -> str:
+        """Return the picture that a notebook shows."""
+        return self.draw("svg")
 
     def __repr__(self) -> str:
         return f"Workflow({self.name!r}, version={self.version}, executors={len(self.definition.order)})"

@@ -7,7 +7,6 @@ from .call import (
     AlreadyAnsweredError,
     AnswerError,
     AnswerTypeError,
-    CaptureError,
     ForeignRequestError,
     IdempotencyKeyError,
     ImportConflictError,
@@ -42,6 +41,7 @@ from .functional import NonDeterminismError, StepFailedError
 from .migration import HomelessWorkError, MigrationError, MissingMigrationError, NewerVersionError
 from .offers import NothingRunsError, OfferConflictError
 from .restore import (
+    CaptureError,
     CheckpointCorruptError,
     CheckpointFormatError,
     CheckpointNotFoundError,
@@ -66,7 +66,7 @@ from .run import (
     StateConflictError,
     SubWorkflowTimeoutError,
 )
-from .service import UnknownWorkflowError
+from .service import AppError, MessageShapeError, UnknownWorkflowError
 from .store import (
     CommitConflictError,
     EventsNotKeptError,
@@ -83,6 +83,7 @@ __all__ = [
     "AlreadyAnsweredError",
     "AnswerError",
     "AnswerTypeError",
+    "AppError",
     "CallError",
     "CaptureError",
     "CheckpointCorruptError",
@@ -110,6 +111,7 @@ __all__ = [
     "JoinDeadlockError",
     "LateResponseError",
     "MarkError",
+    "MessageShapeError",
     "MessageTypeError",
     "MigrationError",
     "MissingExtraError",

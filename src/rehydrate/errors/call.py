@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from .base import CallError, WorkflowCheckpointException
+from .base import CallError
 
 
 @dataclass(eq=False, repr=False)
@@ -240,10 +240,17 @@ class AnswerTypeError(AnswerError, TypeError):
     code: ClassVar[str] = "answer-type"
     expected: str
     given: str
+    #: What JSON of an answer looks like, where the answer was given as JSON.
+    shape: str = ""
 
     def text(self) -> str:
         """Name both types."""
         return f"request {self.request_id!r} expects an answer of type {self.expected}, not {self.given}."
+
+    def action(self) -> str:
+        """Say what to do next, and show what fits."""
+        shown = f" Expected is JSON of this shape: {self.shape}" if self.shape else ""
+        return f"{super().action()}{shown}"
 
 
 @dataclass(eq=False, repr=False)
@@ -318,23 +325,6 @@ class StreamStateError(CallError):
     """A stream was used after its end or in a way it does not support."""
 
     code: ClassVar[str] = "stream-state"
-    problem: str
-    fix: str
-
-    def text(self) -> str:
-        """Return the problem."""
-        return self.problem
-
-    def action(self) -> str:
-        """Say what to do next."""
-        return self.fix
-
-
-@dataclass(eq=False, repr=False)
-class CaptureError(WorkflowCheckpointException):
-    """A checkpoint cannot be captured at this moment."""
-
-    code: ClassVar[str] = "capture"
     problem: str
     fix: str
 

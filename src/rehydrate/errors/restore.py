@@ -1,4 +1,4 @@
-"""Errors of restoring a checkpoint: missing, foreign, stale, damaged, newer or of another graph.
+"""Errors of restoring a checkpoint: missing, foreign, stale, damaged, newer or of another graph; and of capturing one.
 
 Each is its own class, so that no caller has to read a text to tell them apart.
 """
@@ -156,3 +156,20 @@ class InconsistentRunError(WorkflowCheckpointException):
     def action(self) -> str:
         """Say what to do next."""
         return "This is a bug in rehydrate or in a store; report it with the checkpoint's inspect() output."
+
+
+@dataclass(eq=False, repr=False)
+class CaptureError(WorkflowCheckpointException):
+    """A checkpoint cannot be captured at this moment."""
+
+    code: ClassVar[str] = "capture"
+    problem: str
+    fix: str
+
+    def text(self) -> str:
+        """Return the problem."""
+        return self.problem
+
+    def action(self) -> str:
+        """Say what to do next."""
+        return self.fix

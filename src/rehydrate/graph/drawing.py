@@ -1,4 +1,4 @@
-"""Drawings of a workflow: Mermaid, DOT for Graphviz, and text for a terminal.
+"""Drawings of a workflow: Mermaid, DOT for Graphviz, SVG, and text for a terminal.
 
 Text is made here and nothing is rendered; nothing beyond Python is needed.
 """
@@ -13,14 +13,16 @@ from rehydrate.graph.description import WorkflowDescription
 from rehydrate.graph.drawing_boxes import boxes_of
 from rehydrate.graph.drawing_dot import dot_of
 from rehydrate.graph.drawing_mermaid import mermaid_of
+from rehydrate.graph.drawing_svg import svg_of
 from rehydrate.graph.drawing_text import text_of
 
-DrawingFormat: TypeAlias = Literal["text", "mermaid", "dot"]
+DrawingFormat: TypeAlias = Literal["text", "mermaid", "dot", "svg"]
 
 _FORMATS: Final[Mapping[str, Callable[[WorkflowDescription], str]]] = {
     "text": text_of,
     "mermaid": lambda workflow: mermaid_of(boxes_of(workflow)),
     "dot": lambda workflow: dot_of(boxes_of(workflow)),
+    "svg": lambda workflow: svg_of(boxes_of(workflow)),
 }
 
 

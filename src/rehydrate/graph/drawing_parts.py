@@ -5,6 +5,7 @@ Knows no format.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable
 from typing import Final, assert_never
 
@@ -18,6 +19,7 @@ from rehydrate.graph.description import (
 
 #: Ids are never longer; names of conditions and of types may be.
 _LONGEST: Final = 200
+_CELLS: Final = {"W": 2, "F": 2}
 
 
 def visible(text: str, longest: int = _LONGEST) -> str:
@@ -27,6 +29,11 @@ def visible(text: str, longest: int = _LONGEST) -> str:
         return shown
     end = longest // 3
     return f"{shown[: longest - end - 1]}…{shown[-end:]}"
+
+
+def cells(text: str) -> int:
+    """Return how many cells of a terminal a text takes."""
+    return sum(_CELLS.get(unicodedata.east_asian_width(char), 1) for char in text if not unicodedata.combining(char))
 
 
 def packed(texts: Iterable[str], longest: int) -> list[str]:

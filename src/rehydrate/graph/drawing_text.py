@@ -5,13 +5,12 @@ Lines fit a screen where ids do; the middle of a long one is left out. Widths ar
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Final
 
 from rehydrate.graph.description import EdgeDescription, ExecutorDescription, WorkflowDescription
-from rehydrate.graph.drawing_parts import Labels, packed, question_of, rules_of, title_of, visible
+from rehydrate.graph.drawing_parts import Labels, cells, packed, question_of, rules_of, title_of, visible
 
 _LONGEST: Final = 48
 #: For lists of types and of sources.
@@ -27,9 +26,9 @@ def _box(workflow: WorkflowDescription, title: str) -> list[str]:
     blocks = [_block(workflow, each) for each in workflow.executors]
     lines = list(chain(*([*block, ""] for block in blocks)))[:-1]
     shown = visible(title, _LONGEST)
-    width = max(_cells(line) for line in [*lines, f"{shown}  "])
-    top = f"╭─ {shown} {'─' * (width - _cells(shown) - 1)}╮"
-    return [top, *(f"│ {line}{' ' * (width - _cells(line))} │" for line in lines), f"╰{'─' * (width + 2)}╯"]
+    width = max(cells(line) for line in [*lines, f"{shown}  "])
+    top = f"╭─ {shown} {'─' * (width - cells(shown) - 1)}╮"
+    return [top, *(f"│ {line}{' ' * (width - cells(line))} │" for line in lines), f"╰{'─' * (width + 2)}╯"]
 
 
 def _block(workflow: WorkflowDescription, executor: ExecutorDescription) -> Iterator[str]:
@@ -73,21 +72,13 @@ def _edges(workflow: WorkflowDescription, source: str) -> Iterator[str]:
     place = {each.id: number for number, each in enumerate(workflow.executors)}
     labels = Labels(workflow)
     targets = [_target(edge, place) for edge in edges]
-    width = max(map(_cells, targets), default=0)
+    width = max(map(cells, targets), default=0)
     for number, (edge, target) in enumerate(zip(edges, targets, strict=True), 1):
         line = "└" if number == len(edges) else "├"
         label = visible(labels.of(edge), _LONGEST)
-        yield f"  {line}→ {target}{' ' * (width - _cells(target))}  {label}".rstrip()
+        yield f"  {line}→ {target}{' ' * (width - cells(target))}  {label}".rstrip()
 
 
 def _target(edge: EdgeDescription, place: dict[str, int]) -> str:
     above = place[edge.target] <= place[edge.source]
     return f"{visible(edge.target, _LONGEST)}{' ↑' if above else ''}"
-
-
-def _cells(text: str) -> int:
-    """Return how many cells of a terminal a text takes."""
-    return sum(_CELLS.get(unicodedata.east_asian_width(char), 1) for char in text if not unicodedata.combining(char))
-
-
-_CELLS: Final = {"W": 2, "F": 2}

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from .around import compresses, listing_key
 from .clock import Clock, IdSource
+from .health import Examination, Examined, Finding, Level, examine_store
 from .store import CheckpointStorage, Inspection, OpenRequest
 from .watching import Watched, watched
 
 __all__ = [
     "CheckpointStorage",
     "Clock",
+    "Examination",
+    "Examined",
+    "Finding",
     "IdSource",
     "Inspection",
+    "Level",
     "OpenRequest",
     "Watched",
     "compresses",
+    "examine_store",
     "listing_key",
     "watched",
 ]

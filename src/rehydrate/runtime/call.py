@@ -22,6 +22,7 @@ from rehydrate.ports import CheckpointStorage
 
 from .actor import Durability
 from .checkpoint import WorkflowCheckpoint
+from .requests import JsonAnswer
 from .result import WorkflowRunResult
 
 LATEST = "latest"
@@ -262,6 +263,8 @@ def seal_named(codec: ValueCodec, value: object, argument: str) -> Sealed:
 
 def _seal_input(codec: ValueCodec, value: object) -> Sealed:
     """Seal a message or an answer for the digest; one that cannot be stored is refused at its own step, later."""
+    if isinstance(value, JsonAnswer):
+        return value.sealed()
     try:
         return codec.seal(value)
     except NotStorableError:

@@ -5,9 +5,9 @@ An answer is checked against its request before anything is saved.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import contextlib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
 from typing import TypeAlias, cast
 
 import msgspec
@@ -36,6 +36,10 @@ from rehydrate.ids import outer_id
 from rehydrate.model.sealed import Sealed
 from rehydrate.ports import CheckpointStorage
 
+from .json_fields import json_shape
+from .json_input import from_json
+from .json_models import MisfitError
+
 
 @dataclass(frozen=True)
 class RequestAnswer:
@@ -43,6 +47,24 @@ class RequestAnswer:
 
     request_id: str
     value: object
+
+
+@dataclass(frozen=True)
+class JsonAnswer:
+    """An answer as JSON text, for code that knows only the id of a request: read by the type that the request expects.
+
+    The call raises `AnswerTypeError` for one that does not fit, before anything has run.
+    """
+
+    json: str | bytes
+
+    def sealed(self) -> Sealed:
+        """Return it in bytes by which the same answer again is known, however it is spaced."""
+        data = self.json.encode("utf-8", "surrogatepass") if isinstance(self.json, str) else self.json
+        with contextlib.suppress(msgspec.MsgspecError, ValueError):  # it is refused where it is read
+            if not is_deep_json(data, MAX_DEPTH):
+                data = msgspec.json.encode(msgspec.json.decode(data), order="sorted")
+        return Sealed("JSON", data)
 
 
 Responses: TypeAlias = Iterable[RequestAnswer] | Mapping[str, object]
@@ -71,26 +93,20 @@ class PendingRequest:
 
     def parse(self, json: str | bytes) -> RequestAnswer:
         """Return the answer that a JSON text says. Raises `AnswerTypeError` where it does not fit."""
-        expected = describe(self.response_type)
-        data = json.encode("utf-8", "surrogatepass") if isinstance(json, str) else json
-        if is_deep_json(data, MAX_DEPTH):  # no value of such depth could be stored, and decoding takes stack
-            raise AnswerTypeError(self.request_id, expected, "what the JSON says (it is nested too deep)")
-        try:
-            kind = cast("type[object]", self.response_type)
-            value: object = msgspec.json.decode(json, type=kind, strict=True, dec_hook=_from_plain)
-        except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
-            raise AnswerTypeError(self.request_id, expected, f"what the JSON says ({error})") from error
-        return self.answer(value)
+        return self.answer(_read(JsonAnswer(json), self.request_id, self.response_type))
+
+    @property
+    def shape(self) -> str:
+        """What JSON of an answer looks like, such as `{"id": str, "amount": int}`."""
+        return json_shape(self.response_type)
 
 
-def _from_plain(kind: type, value: object) -> object:
-    """Make of what JSON says a value that msgspec does not know of: a path, or a pydantic model."""
-    validate = cast("Callable[[object], object] | None", getattr(kind, "model_validate", None))
-    if validate is not None:
-        return validate(value)
-    if issubclass(kind, PurePath) and isinstance(value, str):
-        return kind(value)
-    raise TypeError(f"{kind.__name__} has no form in JSON")
+def _read(answer: JsonAnswer, request_id: str, hint: object) -> object:
+    try:
+        return from_json(answer.json, hint)
+    except MisfitError as error:
+        given = f"what the JSON says ({error})"
+        raise AnswerTypeError(request_id, describe(hint), given, json_shape(hint)) from error
 
 
 def fits(value: object, hint: object) -> bool:
@@ -170,8 +186,8 @@ async def check_answers(
         opened = known.get(request_id)
         if opened is None:
             raise await _refusal(request_id, run, run_id, store)
-        _check_type(value, opened, graph, codec)
-        answers.append(Answer(opened.path, opened.name, codec.seal(value)))
+        typed = _checked(value, opened, graph, codec)
+        answers.append(Answer(opened.path, opened.name, codec.seal(typed)))
     return tuple(answers)
 
 
@@ -185,15 +201,19 @@ def check_sealed_answers(
         opened = known.get(request_id)
         if opened is None:
             raise receipt_error(request_id, run, run_id) or UnknownRequestError(request_id)
-        _check_type(codec.open(sealed), opened, graph, codec)
+        _checked(codec.open(sealed), opened, graph, codec)
         answers.append(Answer(opened.path, opened.name, sealed))
     return tuple(answers)
 
 
-def _check_type(value: object, opened: reading.OpenedRequest, graph: Definition, codec: ValueCodec) -> None:
+def _checked(value: object, opened: reading.OpenedRequest, graph: Definition, codec: ValueCodec) -> object:
+    """Return an answer as a value of the type that its request expects. Raises `AnswerTypeError`."""
     hint = response_hint(graph, codec, opened)
+    if isinstance(value, JsonAnswer):
+        value = _read(value, opened.request_id, hint)
     if not fits(value, hint):
         raise AnswerTypeError(opened.request_id, describe(hint), type(value).__name__)
+    return value
 
 
 async def _refusal(

@@ -17,6 +17,7 @@ from rehydrate.model.records import TurnRecord
 
 from .checkpoint import WorkflowCheckpoint
 from .events import Channel
+from .html import run_html
 from .pending import PendingRequests
 
 
@@ -84,6 +85,11 @@ class WorkflowRunResult:
     def events(self) -> tuple[Event, ...]:
         """The events of this call; empty where they were streamed."""
         return self._channel.kept() if self._channel is not None else ()
+
+    def _repr_html_(self) -> str:
+        """Return the table that a notebook shows."""
+        replayed = ", recorded by an earlier call" if self.replayed else ""
+        return run_html(self.checkpoint, self.status.value, f"turn {self.turn}{replayed}")
 
     def __repr__(self) -> str:
         return (

@@ -16,6 +16,7 @@ from rehydrate.ids import outer_id
 from rehydrate.model.events import Event
 
 from .claim import CANCEL_SECONDS
+from .html import heading_html, run_html
 from .requests import Responses, check_answers, collect
 from .result import WorkflowRunResult
 from .turn import Turn
@@ -127,6 +128,13 @@ class RunStream:
         """Cancel the run if it has not ended."""
         if self._turn is not None and self._turn.is_running():
             await self.cancel()
+
+    def _repr_html_(self) -> str:
+        """Return the table that a notebook shows: how the run stands at this moment."""
+        if self._turn is None:
+            return heading_html("a run", "NOT BEGUN", "await the stream, or iterate over it")
+        result = self._turn.result()
+        return run_html(result.checkpoint, result.status.value, f"turn {result.turn}, at this moment")
 
     def __del__(self) -> None:
         turn = getattr(self, "_turn", None)

@@ -17,8 +17,7 @@ from rehydrate.ids import order_key
 from rehydrate.model.plain import Plain
 from rehydrate.runtime.call import with_article
 from rehydrate.runtime.checkpoint import WorkflowCheckpoint
-
-from .facts import Fact, FactKey, ListFact, elements_shown, facts_of
+from rehydrate.runtime.facts import Fact, FactKey, ListFact, elements_shown, facts_of
 
 #: A value whose JSON is longer, in characters, is cut.
 BOUND: Final = 2000

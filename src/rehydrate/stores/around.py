@@ -23,8 +23,10 @@ from rehydrate.model.checkpoint import (
 )
 from rehydrate.ports import CheckpointStorage, Inspection, compresses, listing_key, watched
 
+from .findings import ExaminedAround
 
-class StoreAround:
+
+class StoreAround(ExaminedAround):
     """A store whose calls are those of the store inside, which it closes."""
 
     def __init__(self, store: CheckpointStorage) -> None:

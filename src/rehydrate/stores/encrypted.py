@@ -43,12 +43,13 @@ from .arguments import (
 from .covered_archives import opened_archive
 from .covered_runs import CoveredRuns
 from .covers import Covers
+from .findings import ExaminedAround
 from .inspection import inspection, ref_text
 from .key_ring import KeyRing
 from .passage import Passage
 
 
-class EncryptedCheckpointStorage:
+class EncryptedCheckpointStorage(ExaminedAround):
     """A store in which nothing that a user supplied stands in clear; `store` holds it, `keys` open it.
 
     Runs are listed in an order that is always the same and says nothing: that of `listing_key`. Closing it closes the

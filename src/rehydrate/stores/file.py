@@ -6,13 +6,15 @@ kill at any moment harms nothing: docs/decisions/0016-file-store.md.
 
 from __future__ import annotations
 
+import asyncio
 import os
 from typing import Final
 
-from rehydrate.ports import Clock
+from rehydrate.ports import Clock, Examination
 
 from .arguments import folder_text
 from .file_batch import serve
+from .file_health import examine_folder
 from .file_history import forget_checkpoints, read_archive, read_tags, write_archive, write_tag
 from .file_inbox import read_offers, write_offer
 from .file_listing import read_requests, read_runs
@@ -70,3 +72,8 @@ class FileCheckpointStorage(LocalStorage[FilePlace]):
     ) -> None:
         path = os.path.realpath(folder_text(directory))
         super().__init__(path, _KIND, _DEEDS, clock=clock, keep_events=keep_events)
+
+    async def examine(self, *, full: bool = False) -> Examination:
+        """Say how the folder is; see `rehydrate.ports.Examined`."""
+        self._joined()  # raises where this object is closed
+        return await asyncio.to_thread(examine_folder, self._path, full=full)

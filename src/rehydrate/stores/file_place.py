@@ -32,11 +32,11 @@ from .file_names import escaped, hashed
 from .owner_locks import OwnerLocks
 
 MARKER: Final = "rehydrate-store.json"
-_LOCKS: Final = "locks"
-_TEMPORARY: Final = "tmp"
+LOCKS: Final = "locks"
+TEMPORARY: Final = "tmp"
 #: What a store has in its folder; the marker is made last.
-_FOLDERS: Final = (
-    _TEMPORARY,
+FOLDERS: Final = (
+    TEMPORARY,
     "runs",
     "checkpoints",
     "requests",
@@ -63,8 +63,8 @@ class FilePlace:
         self.path = path
         self.store = repr(path)
         self.root = Path(path)
-        self._lock = FileLock(self.root / _LOCKS, self.store)
-        self.owners = OwnerLocks(self.root / _LOCKS, self.store)
+        self._lock = FileLock(self.root / LOCKS, self.store)
+        self.owners = OwnerLocks(self.root / LOCKS, self.store)
         self._identity: tuple[int, int] | None = None
         self._pin: int | None = None
         self._broken = False
@@ -88,11 +88,11 @@ class FilePlace:
 
     def temporary(self, suffix: str, token: str = "") -> Path:
         """Return a path for something that is not in its place yet."""
-        return self.root / _TEMPORARY / f"{token or new_token()}{suffix}"
+        return self.root / TEMPORARY / f"{token or new_token()}{suffix}"
 
     def left_behind(self) -> list[Path]:
         """Return what a process that is gone has not brought to its place; inside `writing`."""
-        folder = self.root / _TEMPORARY
+        folder = self.root / TEMPORARY
         return [folder / name for name in sorted(names_in(folder))]
 
     def check_usable(self) -> None:
@@ -176,7 +176,7 @@ class FilePlace:
         names = set(names_in(self.root))
         if MARKER in names:
             return
-        foreign = sorted(names - {*_FOLDERS, _LOCKS})
+        foreign = sorted(names - {*FOLDERS, LOCKS})
         if foreign:
             more = ", ..." if len(foreign) > _NAMED else ""
             raise StoreUnavailableError(
@@ -194,12 +194,12 @@ class FilePlace:
             self._make_store()
         else:
             opened_line(data, MarkerLine, f"{MARKER} of store {self.store}")
-        for name in (*_FOLDERS, _LOCKS):
+        for name in (*FOLDERS, LOCKS):
             if not check_is_folder(self.root / name):
                 raise CheckpointCorruptError(f"store {self.store}", f"its folder {name!r} is not there")
 
     def _make_store(self) -> None:
-        for name in _FOLDERS:
+        for name in FOLDERS:
             make_folder(self.root / name)
         temporary = self.temporary(".json")
         write_new(temporary, [sealed_line(MarkerLine(rehydrate="store", format=FILE_FORMAT))])

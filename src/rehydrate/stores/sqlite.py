@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 from functools import partial
 from operator import attrgetter
-from typing import Final
+from typing import Final, cast
 
-from rehydrate.ports import Clock
+from rehydrate.ports import Clock, Examination
 from rehydrate.ports.loops import idle_timer
 
 from .arguments import check_texts, path_text
@@ -19,6 +19,7 @@ from .sqlite_archive import read_archive, write_archive
 from .sqlite_batch import serve
 from .sqlite_database import Database
 from .sqlite_driver import DRIVERS, Driver, check_driver
+from .sqlite_health import examine_file
 from .sqlite_inbox import read_offers, write_offer
 from .sqlite_listing import read_requests, read_runs
 from .sqlite_reading import (
@@ -107,6 +108,11 @@ class SqliteCheckpointStorage(LocalStorage[Database]):
             await found
         finally:
             timer.cancel()
+
+    async def examine(self, *, full: bool = False) -> Examination:
+        """Say how the file is; see `rehydrate.ports.Examined`."""
+        look = self._joined().call(lambda database: examine_file(database, full=full), alone=True)
+        return cast("Examination", await look)
 
     async def vacuum(self) -> None:
         """Give the space of what was deleted and forgotten back to the system.

@@ -10,7 +10,7 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Final, Protocol, TypeVar, runtime_checkable
 
 import psycopg
@@ -148,6 +148,18 @@ class Connector:
     def link(self) -> Link:
         """Return what one thread reaches the server by."""
         return Link(self, self._source(), self._waits)
+
+    @contextlib.contextmanager
+    def bare(self) -> Generator[Session]:
+        """Give a session that leaves the schema as it is, on a connection that is tried for once. Raises errors of
+        PostgreSQL."""
+        source = self._source()
+        connection = source.take()
+        try:
+            yield Session(connection, self.place)
+        finally:
+            source.give_back(connection)
+            source.close()
 
     def make_sure(self, session: Session) -> None:
         """Bring the schema up to this version, once."""

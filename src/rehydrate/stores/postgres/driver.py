@@ -12,6 +12,7 @@ from rehydrate.errors import WrongCallError
 from .archive import read_archive, write_archive
 from .batches import Now, Save, Single
 from .connections import Connector, OwnConnection, Pool, PooledConnection
+from .health import examine_schema
 from .inbox import read_offers, write_offer
 from .listening import Listener
 from .place import Place, settings_of
@@ -42,6 +43,7 @@ __all__ = [
     "Worker",
     "connector",
     "delete_run",
+    "examine_schema",
     "forget_checkpoints",
     "listener",
     "read_archive",

@@ -58,10 +58,13 @@ def migrate(session: Session, known: tuple[Migration, ...]) -> None:
 
 def missing(session: Session, known: tuple[Migration, ...]) -> tuple[Migration, ...]:
     """Return what is still to be applied, reading only. Raises as `not_applied`."""
-    if not _has_table(session):
-        return known
-    applied: dict[object, object] = dict(session.ask(_APPLIED))
-    return not_applied(applied, session.store, known)
+    found = applied(session)
+    return known if found is None else not_applied(found, session.store, known)
+
+
+def applied(session: Session) -> dict[object, object] | None:
+    """Return the checksums of what was applied, by number; `None` where there is no table of them."""
+    return dict(session.ask(_APPLIED)) if _has_table(session) else None
 
 
 def _has_table(session: Session) -> bool:

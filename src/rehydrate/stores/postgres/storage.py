@@ -5,6 +5,7 @@ It can be imported without psycopg, which is looked for when a store object is m
 
 from __future__ import annotations
 
+import asyncio
 import weakref
 from collections.abc import Callable, Sequence
 from types import TracebackType
@@ -25,7 +26,7 @@ from rehydrate.model.checkpoint import (
     StoredEvent,
     TurnRow,
 )
-from rehydrate.ports import Clock, Inspection
+from rehydrate.ports import Clock, Examination, Inspection
 from rehydrate.stores.archives import check_archive
 from rehydrate.stores.arguments import (
     check_commit_arguments,
@@ -80,7 +81,7 @@ class PostgresCheckpointStorage:
         self._driver = driver
         self._keeps_events = keep_events
         self._now: Callable[[], float | None] = _server_time if clock is None else clock.time
-        connector = driver.connector(url_or_pool, schema, retry_waits)
+        self._connector = connector = driver.connector(url_or_pool, schema, retry_waits)
         self._store = connector.place.store
         self._worker = driver.Worker(connector, self._now)
         self._listener = driver.listener(connector, listen_url, retry_waits) if listen_url is not None else None
@@ -271,6 +272,11 @@ class PostgresCheckpointStorage:
         check_texts(run_id=run_id)
         delete = self._driver.delete_run
         return await self._change(lambda session, again: delete(session, run_id, self._now(), again=again), run_id)
+
+    async def examine(self, *, full: bool = False) -> Examination:
+        """Say how server and schema are; see `rehydrate.ports.Examined`."""
+        self._open()
+        return await asyncio.to_thread(self._driver.examine_schema, self._connector, full=full)
 
     async def close(self) -> None:
         """Free what this object holds, after the calls that are on their way; a second call does nothing."""

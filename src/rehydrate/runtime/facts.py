@@ -22,8 +22,9 @@ from rehydrate.model.passes import CallRecord, CallsRecord
 from rehydrate.model.plain import Plain
 from rehydrate.model.records import DoneRecord, ScopeRecord, StateRecord, StepRecord, TurnRecord
 from rehydrate.model.sealed import Items, Listed, Payload, Sealed
-from rehydrate.runtime.checkpoint import WorkflowCheckpoint
-from rehydrate.runtime.state_view import committed_parts
+
+from .checkpoint import WorkflowCheckpoint
+from .state_view import committed_parts
 
 #: Scope path, kind and key.
 FactKey: TypeAlias = tuple[str, str, str]

@@ -1,0 +1,76 @@
+"""What to do next after an error, in words of the command line where the error's own are those of Python."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+from rehydrate.errors import (
+    AnswerTypeError,
+    CheckpointNotFoundError,
+    MissingResourceError,
+    NoStoreError,
+    NothingRunsError,
+    PendingRequestsError,
+    RehydrateError,
+    RunBusyError,
+    RunDrainedError,
+    RunExistsError,
+    RunFailedError,
+    RunNotFoundError,
+    StaleCheckpointError,
+    UnfinishedWorkError,
+    UnknownRequestError,
+    UnknownWorkflowError,
+)
+
+
+def command_text(words: Sequence[str], command: str, *more: str) -> str:
+    """Return a command on the app and the store that `words` name, to be typed as it stands."""
+    return shlex.join(("rehydrate", command, *words, *more))
+
+
+def next_action(error: RehydrateError, words: Sequence[str]) -> str:
+    """Return what to do next."""
+    match error:
+        case NoStoreError():
+            return "Name the store: --store PATH or URL, or set REHYDRATE_STORE in the environment."
+        case RunExistsError(run_id=run_id):
+            return f"Go on with it ({command_text(words, 'resume', '--run', run_id)}), or give another --run."
+        case RunNotFoundError():
+            return f"Look which runs there are: {command_text(words, 'runs')}"
+        case CheckpointNotFoundError():
+            return f"Look which checkpoints there are: {command_text(words, 'history')} RUN"
+        case StaleCheckpointError(run_id=run_id, checkpoint_id=checkpoint):
+            onward = command_text(words, "resume", "--run", run_id)
+            copy = command_text(words, "fork", checkpoint)
+            return f"Go on from the newest checkpoint ({onward}), or with a copy of the run ({copy})."
+        case UnknownWorkflowError():
+            return "Name the file that has it with --app."
+        case MissingResourceError():
+            return "Keep a Service in the file of the app, and give it resources={workflow name: {key: object}}."
+        case UnknownRequestError():
+            return f"Look what is open: {command_text(words, 'inbox')}"
+        case AnswerTypeError(shape=shape) if shape:
+            return f"No answer was taken. Expected is JSON of this shape: {shape}"
+        case _:
+            return _of_running(error, words)
+
+
+def _of_running(error: RehydrateError, words: Sequence[str]) -> str:
+    """Return it for what stands in the way of a run, or stopped it."""
+    match error:
+        case PendingRequestsError():
+            return "Answer them with --answer ID=JSON, or give --on-pending keep or cancel."
+        case UnfinishedWorkError(run_id=run_id):
+            onward = command_text(words, "resume", "--run", run_id)
+            return f"Finish it first ({onward}), or give --on-unfinished finish or discard."
+        case RunBusyError(run_id=run_id):
+            offer = command_text(words, "offer", run_id)
+            return f"Wait until that turn ends, leave input for it ({offer}), or take a stuck run with --takeover."
+        case NothingRunsError():
+            return "Nothing has to be done."
+        case RunFailedError(run_id=run_id) | RunDrainedError(run_id=run_id):
+            return f"Go on with it: {command_text(words, 'resume', '--run', run_id)}"
+        case _:
+            return error.action()

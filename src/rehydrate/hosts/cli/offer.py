@@ -1,0 +1,36 @@
+"""`rehydrate offer`: leaves input for a run, whichever process drives it or will."""
+
+from __future__ import annotations
+
+import click
+
+from rehydrate.service.service import Service
+
+from .completion import complete_run
+from .endings import Ending
+from .given import answer_option, given_answers, given_text, key_option, message_option
+from .session import Session, on_runs
+
+
+@click.command()
+@click.argument("run_id", metavar="RUN", shell_complete=complete_run)
+@message_option
+@answer_option
+@key_option
+@on_runs
+def offer(session: Session, run_id: str, message: str | None, answers: tuple[str, ...], key: str | None) -> int:
+    """Leave input for a run that is busy.
+
+    Whoever drives it takes it; a worker takes what a run at rest is offered.
+    """
+    responses = given_answers(answers) or None
+
+    async def work(service: Service) -> int:
+        workflow = service.workflow((await service.show(run_id)).header.workflow)
+        given = None if message is None else workflow.parse(given_text(message))
+        number = await service.offer(run_id, given, responses=responses, key=key)
+        session.output.document({"run_id": run_id, "number": number})
+        session.output.line(f"offered to run {run_id} as number {number}.")
+        return Ending.DONE
+
+    return session.run(work)

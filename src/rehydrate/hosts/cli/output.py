@@ -1,0 +1,116 @@
+"""What a command prints: results on standard output, progress and errors on standard error.
+
+As JSON, one object a command; else for people: as a drawn table in a terminal, as plain lines where it is piped. What
+a run holds may come from anybody, so nothing of it reaches a terminal with control characters in it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import methodcaller
+from typing import TextIO
+
+import msgspec
+
+from rehydrate.errors import RehydrateError
+from rehydrate.model.plain import Plain
+
+
+def printable(text: str) -> str:
+    """Return a text with its control characters written out, so that it can do nothing to a terminal."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
+def shown(value: Plain) -> str:
+    """Return a plain value on one line: a text as it is, anything else as JSON."""
+    return printable(value if isinstance(value, str) else msgspec.json.encode(value).decode())
+
+
+@dataclass(frozen=True)
+class Output:
+    """Where a command prints, and whether as JSON."""
+
+    as_json: bool = False
+    #: What to do next after an error.
+    advise: Callable[[RehydrateError], str] = methodcaller("action")
+    #: Standard output as it is when the command begins; while user code runs, `sys.stdout` leads to standard error.
+    results: TextIO = field(default_factory=lambda: sys.stdout)
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether results are read by a person as they come."""
+        return not self.as_json and self.results.isatty()
+
+    def document(self, document: Mapping[str, object] | Sequence[object]) -> None:
+        """Print the one result of a command as JSON; without `--json` nothing."""
+        if self.as_json:
+            _write(self.results, msgspec.json.encode(document).decode())
+
+    def line(self, text: str = "") -> None:
+        """Print a line for people; with `--json` nothing. What comes from a run goes through `printable` first."""
+        if not self.as_json:
+            _write(self.results, text)
+
+    def table(self, columns: Sequence[str], rows: Iterable[Sequence[Plain]]) -> None:
+        """Print rows for people; with `--json` nothing."""
+        if self.as_json:
+            return
+        cells = [[shown(cell) for cell in row] for row in rows]
+        if self.is_terminal:
+            _draw(self.results, columns, cells)
+            return
+        for row in (columns, *cells):
+            _write(self.results, "\t".join(row))
+
+    def say(self, text: str) -> None:
+        """Say something to a person beside the result, on standard error; with `--json` nothing."""
+        if not self.as_json:
+            self.note(text)
+
+    def note(self, text: str) -> None:
+        """Say something beside the result, on standard error."""
+        _write(sys.stderr, text)
+
+    def error(self, error: RehydrateError) -> None:
+        """Say what went wrong and what to do next; with `--json` on standard output as well."""
+        self.document({"error": self.error_document(error)})
+        self.complain(error)
+
+    def error_document(self, error: RehydrateError) -> dict[str, str]:
+        """Return an error as what JSON can hold."""
+        return {"code": error.code, "text": error.text(), "action": self.advise(error)}
+
+    def complain(self, error: RehydrateError) -> None:
+        """Say on standard error what went wrong and what to do next."""
+        _write(sys.stderr, f"error [{error.code}]: {_lines(error.text())}")
+        action = self.advise(error)
+        if action:
+            _write(sys.stderr, _lines(action))
+
+
+def _lines(text: str) -> str:
+    return "\n".join(map(printable, text.split("\n")))
+
+
+def _write(stream: TextIO, text: str) -> None:
+    # What standard output cannot encode is written out, and is no reason to lose the rest.
+    encoding = stream.encoding or "utf-8"
+    stream.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+    stream.flush()
+
+
+def _draw(stream: TextIO, columns: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
+    # Here, since most commands draw no table and the package takes its time to load.
+    from rich.box import SIMPLE_HEAD  # noqa: PLC0415
+    from rich.console import Console  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in cells:
+        table.add_row(*map(Text, row))  # as texts, since a cell may look like markup
+    Console(file=stream).print(table)

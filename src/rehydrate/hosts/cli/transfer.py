@@ -1,0 +1,67 @@
+"""`rehydrate export` and `import`: a whole run as one file, from one store to another."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+import click
+
+from rehydrate.errors import WrongCallError
+from rehydrate.service.service import Service
+from rehydrate.service.transfer import ExportedRun, ExportPlace, export_run, import_run
+
+from .completion import complete_run
+from .endings import Ending
+from .output import printable
+from .session import Session, on_runs
+
+_STREAM = "-"
+
+
+@click.command("export")
+@click.argument("run_id", metavar="RUN", shell_complete=complete_run)
+@click.argument("file", metavar="FILE")
+@on_runs
+def export_command(session: Session, run_id: str, file: str) -> int:
+    """Write a run with all its checkpoints, events and names into a file, or to standard output (-)."""
+    if file == _STREAM and session.output.as_json:
+        raise WrongCallError("standard output cannot be the file and have JSON.", "Name a file, or leave --json out.")
+
+    async def work(service: Service) -> int:
+        if file != _STREAM:
+            return _told(session, await export_run(service.storage, run_id, file), "exported")
+        whole = io.BytesIO()
+        told = await export_run(service.storage, run_id, whole)
+        sys.stdout.buffer.write(whole.getvalue())
+        sys.stdout.buffer.flush()
+        session.output.note(printable(f"exported {told}"))
+        return Ending.DONE
+
+    return session.run(work, needs_app=False)
+
+
+@click.command("import")
+@click.argument("file", metavar="FILE")
+@on_runs
+def import_command(session: Session, file: str) -> int:
+    """Take the run of a file, or of standard input (-), into a store: all of it or nothing."""
+    place: ExportPlace = sys.stdin.buffer if file == _STREAM else file
+
+    async def work(service: Service) -> int:
+        return _told(session, await import_run(service.storage, place), "imported")
+
+    return session.run(work, needs_app=False, create=True)
+
+
+def _told(session: Session, told: ExportedRun, done: str) -> int:
+    session.output.document({
+        "run_id": told.run_id,
+        "workflow": told.workflow,
+        "checkpoint_id": told.checkpoint_id,
+        "status": told.status.value,
+        "checkpoints": told.checkpoints,
+        "size": told.size,
+    })  # fmt: skip
+    session.output.line(printable(f"{done} {told}"))
+    return Ending.DONE

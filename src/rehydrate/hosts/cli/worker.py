@@ -1,0 +1,80 @@
+"""`rehydrate worker`: takes up runs whose process died, that something was offered to, or whose timer is up."""
+
+from __future__ import annotations
+
+import asyncio
+
+import click
+
+from rehydrate.api.sigterm import drain_on_sigterm
+from rehydrate.errors import RehydrateError
+from rehydrate.runtime.draining import drain
+from rehydrate.runtime.result import WorkflowRunResult
+from rehydrate.service.service import Service
+from rehydrate.service.worker import Worker
+
+from .endings import Ending
+from .output import Output, printable
+from .results import Shown
+from .session import Session, on_runs, user_prints_aside
+
+
+@click.command()
+@click.option("--concurrency", type=click.IntRange(min=1), default=10, show_default=True, help="Runs at a time.")
+@click.option(
+    "--every", type=click.FloatRange(min=0.01), default=1.0, show_default=True, help="Seconds between two looks."
+)
+@click.option("--once", is_flag=True, help="Take up what can go on now, and end.")
+@click.option(
+    "--grace",
+    type=click.FloatRange(min=0),
+    default=10.0,
+    show_default=True,
+    help="Seconds that SIGTERM gives handlers.",
+)
+@on_runs
+def worker(session: Session, concurrency: int, every: float, once: bool, grace: float) -> int:
+    """Take up runs that nobody drives.
+
+    Those whose process died, that something was offered to, or whose timer is up. SIGTERM and Ctrl-C hand on the runs
+    that it has.
+    """
+
+    async def work(service: Service) -> int:
+        def told(run_id: str, end: WorkflowRunResult | RehydrateError) -> None:
+            _tell(session, service, run_id, end)
+
+        takes_up = Worker(service, concurrency=concurrency, every=every, told=told)
+        if once:
+            await takes_up.finish()
+            return Ending.DONE
+        names = ", ".join(sorted(workflow.name for workflow in service.workflows))
+        session.output.say(f"worker for {names}; SIGTERM or Ctrl-C hands on what it has")
+        return await _until_interrupted(takes_up, grace)
+
+    with drain_on_sigterm(grace), user_prints_aside():
+        return session.run(work, create=True)  # it may begin before the first run
+
+
+async def _until_interrupted(takes_up: Worker, grace: float) -> int:
+    """Let a worker work; Ctrl-C, which cancels this, drains the process as SIGTERM does."""
+    working = asyncio.create_task(takes_up.run())
+    try:
+        await asyncio.shield(working)
+    except asyncio.CancelledError:
+        await drain(grace)
+        await working
+        return Ending.INTERRUPTED
+    return Ending.DONE
+
+
+def _tell(session: Session, service: Service, run_id: str, end: WorkflowRunResult | RehydrateError) -> None:
+    """Print how a run has ended that was taken up: a line each, also as JSON."""
+    output: Output = session.output
+    if isinstance(end, WorkflowRunResult):
+        workflow = service.workflow(end.checkpoint.workflow_name)
+        output.document(Shown(session, workflow, end).document())
+        output.line(f"{printable(run_id)}\t{end.status.value}\tturn {end.turn}")
+        return
+    output.document({"run_id": run_id, "error": output.error_document(end)})
+    output.line(f"{printable(run_id)}\terror [{end.code}]\t{printable(end.text())}")

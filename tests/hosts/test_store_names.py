@@ -1,0 +1,63 @@
+"""Stores as they are named on a command line."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from rehydrate import FileCheckpointStorage, InMemoryCheckpointStorage, SqliteCheckpointStorage
+from rehydrate.errors import WrongCallError
+from rehydrate.stores.named import url_of_named
+from rehydrate.wiring import named_checkpoint_storage
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "url"),
+    [
+        ("runs.db", "sqlite:///runs.db"),
+        ("a b/100%.sqlite3", "sqlite:///a%20b/100%25.sqlite3"),
+        ("/var/lib/runs.sqlite", "sqlite:////var/lib/runs.sqlite"),
+        ("runs/", "file:runs"),
+        ("folder", "file:folder"),
+        ("file.bin", "sqlite:///file.bin"),
+        ("postgresql://host/db", "postgresql://host/db"),
+        ("file:runs", "file:runs"),
+        ("memory:", "memory:"),
+    ],
+)
+def test_the_kind_of_a_store_is_found_from_its_name(name, url):
+    """By what is there, and else by its ending; a URL is taken as it is."""
+    Path("folder").mkdir()
+    Path("file.bin").touch()
+    assert url_of_named(name, create=True) == url
+
+
+def test_what_says_no_kind_is_refused_and_what_is_not_there_is_not_made():
+    """A mistyped name makes no empty store."""
+    with pytest.raises(WrongCallError, match=r"Write 'runs\.db' for a SQLite file, 'runs/' for a folder"):
+        url_of_named("runs", create=True)
+    with pytest.raises(WrongCallError, match=r"there is no store 'runs\.db'"):
+        url_of_named("runs.db", create=False)
+
+
+def test_the_stores_that_names_open():
+    """Wiring gives each its class, and paths with strange letters lead to the same place."""
+
+    async def scenario() -> None:
+        for name, cls in (
+            ("100% a b?#.db", SqliteCheckpointStorage),
+            ("runs/", FileCheckpointStorage),
+            ("memory:", InMemoryCheckpointStorage),
+        ):
+            store = named_checkpoint_storage(name, create=True)
+            assert type(store) is cls
+            assert await store.runs() == []
+            await store.close()
+
+    asyncio.run(scenario())
+    assert Path("100% a b?#.db").is_file()
