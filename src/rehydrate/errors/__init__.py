@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .agents import ModelCallError, ModelReplyError, ModelUnavailableError, RoundLimitError
 from .base import CallError, DefinitionError, RehydrateError, RunError, StoreError, WorkflowCheckpointException
 from .call import (
     AlreadyAnsweredError,
@@ -115,6 +116,9 @@ __all__ = [
     "MissingExtraError",
     "MissingMigrationError",
     "MissingResourceError",
+    "ModelCallError",
+    "ModelReplyError",
+    "ModelUnavailableError",
     "NewerVersionError",
     "NoHandlerError",
     "NoStoreError",
@@ -130,6 +134,7 @@ __all__ = [
     "RehydrateError",
     "RequestCancelledError",
     "ResourceTypeError",
+    "RoundLimitError",
     "RunBusyError",
     "RunDrainedError",
     "RunError",
