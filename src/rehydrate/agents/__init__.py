@@ -7,7 +7,7 @@ which needs an extra.
 from __future__ import annotations
 
 from .chat import ChatAgent
-from .conversation import TextDelta, ToolApproval, Usage
+from .conversation import TextDelta, ToolApproval, ToolQuestion, Usage
 from .model import ChatClient, ChatModel
 from .tools import Tool, tool
 
@@ -18,6 +18,7 @@ __all__ = [
     "TextDelta",
     "Tool",
     "ToolApproval",
+    "ToolQuestion",
     "Usage",
     "tool",
 ]

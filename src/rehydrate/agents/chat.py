@@ -54,7 +54,7 @@ class ChatAgent(WorkflowExecutor):
         self.chat_model = model if isinstance(model, ChatModel) else ChatModel(model)
         turn = _Turn(id, self.chat_model, tools, prompt, response_type, max_rounds)
         turn.connect(instructions)
-        super().__init__(turn.workflow(_message_type(id, prompt)), id, isolation="shared")
+        super().__init__(turn.workflow(message_type(id, prompt)), id, isolation="shared")
 
 
 class _Turn:
@@ -145,7 +145,7 @@ def _response_format(agent: str, hint: Hint) -> ChatMessage:
     return {"type": "json_schema", "json_schema": {"name": _RESPONSE, "schema": schema}}
 
 
-def _message_type(agent: str, prompt: Callable[[AnyValue], Content] | None) -> Hint:
+def message_type(agent: str, prompt: Callable[[AnyValue], Content] | None) -> Hint:
     """Return what an agent takes: what its prompt function takes."""
     if prompt is None:
         return str

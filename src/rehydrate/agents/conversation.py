@@ -45,6 +45,16 @@ class ToolApproval:
     arguments: dict[str, object]
 
 
+@checkpointable(name="rehydrate.agents.ToolQuestion")
+@dataclass(frozen=True)
+class ToolQuestion:
+    """The question what a tool gives whose calls are made outside; the answer is text for the model."""
+
+    agent: str
+    tool: str
+    arguments: dict[str, object]
+
+
 @checkpointable(name="rehydrate.agents.TextDelta")
 @dataclass(frozen=True)
 class TextDelta:

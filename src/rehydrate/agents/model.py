@@ -5,13 +5,14 @@ One round is one step, so what it gave is remembered before anything is done wit
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import AsyncIterable, Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol, TypeAlias, cast
+from typing import Any, Final, Protocol, TypeAlias, cast, runtime_checkable
 
-from rehydrate.errors import ModelCallError, ModelReplyError, ModelUnavailableError
+from rehydrate.errors import ModelCallError, ModelReplyError, ModelUnavailableError, RehydrateError
 from rehydrate.graph.policies import Retry
 from rehydrate.graph.step import Step, step
 from rehydrate.runtime.step_run import current_step
@@ -25,8 +26,8 @@ AnyReply: TypeAlias = Any
 _PASSING: Final = frozenset({408, 409, 425, 429})
 #: What a provider says to a key that it does not know may show the key.
 _ABOUT_KEYS: Final = frozenset({401, 403})
-#: Classes of clients (openai, httpx) for what went wrong on the way.
-_ON_THE_WAY: Final = frozenset({"APIError", "TransportError"})
+#: Classes of clients (openai, pydantic-ai, httpx) for what went wrong on the way.
+_ON_THE_WAY: Final = frozenset({"APIError", "ModelAPIError", "TransportError"})
 
 
 class Completions(Protocol):
@@ -47,6 +48,7 @@ class Chat(Protocol):
         ...
 
 
+@runtime_checkable
 class ChatClient(Protocol):
     """A client that speaks the chat-completions protocol: `openai.AsyncOpenAI`, or any with the same calls."""
 
@@ -57,7 +59,7 @@ class ChatClient(Protocol):
 
 
 #: How often a request is made that may succeed later.
-_RETRY: Final = Retry(attempts=4, on=(ModelUnavailableError,))
+RETRY: Final = Retry(attempts=4, on=(ModelUnavailableError,))
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class ChatModel:
     window: int | None = None
     stream: bool = True
     timeout: float | None = None
-    retry: Retry = _RETRY
+    retry: Retry = RETRY
 
 
 @dataclass(frozen=True)
@@ -117,8 +119,8 @@ class Asker:
             create = cast("ChatClient", run.resources[self._model.client]).chat.completions.create
             request = self._request(asked.messages, run.effect_key)
             parts = ReplyParts()
-            with _errors_of(self._model.name):
-                given = await create(**request)
+            with errors_of(self._model.name):
+                given = await asynchronous(create(**request), self._model.name)
                 if not self._model.stream:
                     parts.add(given)
                 else:
@@ -146,11 +148,20 @@ class Asker:
         return request
 
 
+def asynchronous(given: Awaitable[AnyReply], model: str) -> Awaitable[AnyReply]:
+    """Return what a client gave to await. Raises `ModelCallError` where it did not wait for that."""
+    if not inspect.isawaitable(cast("object", given)):
+        raise ModelCallError(model, None, "the client is not asynchronous; give one that is, such as AsyncOpenAI")
+    return given
+
+
 @contextmanager
-def _errors_of(model: str) -> Generator[None]:
+def errors_of(model: str) -> Generator[None]:
     """Raise what a client raises as an error of ours, which says whether another attempt makes sense."""
     try:
         yield
+    except RehydrateError:
+        raise
     except Exception as error:
         status = getattr(error, "status_code", None)
         status = status if isinstance(status, int) else None
