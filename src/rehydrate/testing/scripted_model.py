@@ -125,7 +125,7 @@ class _Handler(BaseHTTPRequestHandler):
         except AssertionError as error:
             given, text = ModelFailure(400), str(error)
         else:
-            text = "scripted"
+            text = "a failure of the script"
         if isinstance(given, ModelFailure) and given.status and not given.finish_reason:
             self._send(given.status, "application/json", json.dumps({"error": {"message": text}}).encode())
             return
