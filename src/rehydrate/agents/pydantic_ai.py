@@ -123,10 +123,10 @@ class _PydanticTurn:
 
     async def run(self, message: AnyValue, ctx: FunctionalContext) -> AnyValue:
         """Run the agent, and keep what was said."""
-        settings, started = self._settings, ctx.now()
+        settings = self._settings
         window = settings.window
         turns: list[list[object]] = ctx.state.get(CONVERSATION, [], start=None if window is None else -window)
-        steps = StepsOfTurn(self._name, ctx, settings.tools, started)
+        steps = StepsOfTurn(self._name, ctx, settings.tools)
         own = self._agent.model if settings.model is None else ctx.resources[settings.model]
         if own is None:
             problem = "neither the agent nor settings.model names a model"
@@ -144,6 +144,6 @@ class _PydanticTurn:
             conversation_id=f"{ctx.run_id}/{ctx.path}",
         )
         said = result.new_messages()
-        ctx.state.update(CONVERSATION, plain_messages(said, started))
+        ctx.state.update(CONVERSATION, plain_messages(said))
         ctx.state.update(USAGE, usage_of(said))
         return result.output

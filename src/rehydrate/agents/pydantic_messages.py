@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Any, cast
 
 from pydantic import TypeAdapter
@@ -19,13 +18,13 @@ def messages_of(plain: Sequence[object]) -> list[ModelMessage]:
     return ModelMessagesTypeAdapter.validate_python(list(plain))
 
 
-def plain_messages(messages: Sequence[ModelMessage], time: datetime) -> list[ChatMessage]:
-    """Return messages as plain values, all with one time, so that they are the same whenever the turn is run over."""
+def plain_messages(messages: Sequence[ModelMessage]) -> list[ChatMessage]:
+    """Return messages as plain values, without the times at which they were made: these differ whenever the turn is run
+    over."""
     found = cast("list[ChatMessage]", ModelMessagesTypeAdapter.dump_python(list(messages), mode="json"))
     for message in found:
         for holder in (message, *cast("list[ChatMessage]", message["parts"])):
-            if "timestamp" in holder:
-                holder["timestamp"] = time.isoformat()
+            holder.pop("timestamp", None)
     return found
 
 

@@ -6,9 +6,8 @@ not know how the conversation is kept.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, TypeAlias, cast
 
 from pydantic_ai import (
@@ -139,21 +138,16 @@ def _returned(plain: ChatMessage) -> object:
 
 
 class StepsOfTurn(AbstractCapability[Any]):
-    """Makes tool calls steps, asks people about those that wait for one, and holds the clock."""
+    """Makes tool calls steps, and asks people about those that wait for one."""
 
-    def __init__(self, agent: str, ctx: FunctionalContext, policies: Mapping[str, Retry], started: datetime) -> None:
+    def __init__(self, agent: str, ctx: FunctionalContext, policies: Mapping[str, Retry]) -> None:
         self._agent = agent
         self._ctx = ctx
         self._policies = policies
-        self._started = started
 
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
         """Make the calls of all tools steps."""
         return _ToolsAsSteps(toolset, self._policies)
-
-    def get_run_clock(self) -> Callable[[], datetime]:
-        """Stand still, so that the turn is the same whenever it is run over."""
-        return lambda: self._started
 
     async def handle_deferred_tool_calls(self, ctx: AnyRun, *, requests: DeferredToolRequests) -> DeferredToolResults:
         """Ask whether calls may be made, and for the results of those that are made elsewhere."""
