@@ -1,6 +1,8 @@
 """A pydantic-ai agent in a workflow: its requests and tool calls are steps, and it is asked as it is."""
 
 import asyncio
+import subprocess
+import sys
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -14,7 +16,7 @@ from rehydrate import InMemoryCheckpointStorage, RunFailedError, WorkflowBuilder
 from rehydrate.agents import TextDelta, ToolApproval
 from rehydrate.agents.conversation import ToolQuestion
 from rehydrate.agents.pydantic_ai import PydanticAgent, PydanticSettings
-from rehydrate.errors import ExecutorDefinitionError
+from rehydrate.errors import ExecutorDefinitionError, MissingExtraError
 from rehydrate.model.events import AttemptFailed, Emitted
 from rehydrate.testing import ModelFailure, ScriptedModel, ToolCall, assert_resumable
 from tests.agents.kit import QUICK, client_of, told
@@ -213,3 +215,18 @@ def test_a_wrong_definition_is_refused():
         PydanticAgent(Agent(None))
     with pytest.raises(ExecutorDefinitionError, match="output_type is no class"):
         PydanticAgent(Agent(None, name="a", output_type=[int, str]))
+
+
+def test_without_the_library_an_error_names_the_extra(monkeypatch):
+    """It says what to install; chat agents work without it."""
+    monkeypatch.setitem(sys.modules, "pydantic_ai", None)
+    monkeypatch.delitem(sys.modules, "rehydrate.agents.pydantic_ai")
+    with pytest.raises(MissingExtraError, match=r"pip install 'rehydrate\[pydantic-ai\]'"):
+        import rehydrate.agents.pydantic_ai  # noqa: F401, PLC0415
+
+
+def test_chat_agents_load_no_client():
+    """Neither a client nor pydantic-ai is imported with them."""
+    shown = "import sys, rehydrate.agents; print(*({'openai', 'pydantic_ai', 'httpx', 'httpx2'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", shown], check=True, capture_output=True, text=True)
+    assert done.stdout.split() == []
