@@ -7,7 +7,7 @@ import pytest
 
 from rehydrate import FunctionalContext, Retry, Status, current_step, step, workflow
 from rehydrate.errors import EffectError, ExecutorDefinitionError, PolicyError, StepFailedError, WorkflowBuildError
-from rehydrate.model.events import AttemptFailed
+from rehydrate.model.events import AttemptFailed, Emitted
 from rehydrate.testing import VirtualClock, run_virtually
 from tests.functional.book import failed, run
 
@@ -289,3 +289,34 @@ def test_a_function_whose_signature_says_too_little_is_named_as_a_function():
         WorkflowBuildError, match="function 'nothing_is_said_of': parameter 'message' has no annotation"
     ):
         workflow(nothing_is_said_of)
+
+
+def test_a_step_tells_progress_which_a_run_that_remembers_it_does_not(store):
+    """From a coroutine and from a thread; where the step's result is given again, nothing is told."""
+
+    @step
+    async def count(number: int) -> int:
+        current_step().emit({"half": number})
+        return number
+
+    @step
+    def count_in_a_thread(number: int) -> int:
+        current_step().emit({"whole": number})
+        return number
+
+    @workflow(name="flow", checkpoint_storage=store)
+    async def flow(number: int, ctx: FunctionalContext) -> bool:
+        await count_in_a_thread(await count(number))
+        return await ctx.request_info("go on?", response_type=bool)
+
+    async def told(*args, **options):
+        stream = flow.run(*args, stream=True, **options)
+        return [event.data async for event in stream if isinstance(event, Emitted)], await stream.result()
+
+    async def scenario():
+        progress, paused = await told(3, run_id="r")
+        assert progress == [{"half": 3}, {"whole": 3}]
+        progress, _ = await told(checkpoint=paused, responses=[paused.pending_requests[0].answer(True)])
+        assert progress == []
+
+    asyncio.run(scenario())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .agents import ModelCallError, ModelReplyError, ModelUnavailableError, RoundLimitError
 from .base import CallError, DefinitionError, RehydrateError, RunError, StoreError, WorkflowCheckpointException
 from .call import (
     AlreadyAnsweredError,
@@ -117,6 +118,9 @@ __all__ = [
     "MissingExtraError",
     "MissingMigrationError",
     "MissingResourceError",
+    "ModelCallError",
+    "ModelReplyError",
+    "ModelUnavailableError",
     "NewerVersionError",
     "NoHandlerError",
     "NoStoreError",
@@ -132,6 +136,7 @@ __all__ = [
     "RehydrateError",
     "RequestCancelledError",
     "ResourceTypeError",
+    "RoundLimitError",
     "RunBusyError",
     "RunDrainedError",
     "RunError",

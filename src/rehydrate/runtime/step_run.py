@@ -36,12 +36,13 @@ if TYPE_CHECKING:
 class StepRun:
     """The running attempt of a step: its name, its number from 1 without attempts that were lost, a key to hand to
     outside systems, which is the same for every attempt, also after a restore, and the live objects of the call, of
-    which one that was not given raises `MissingResourceError`."""
+    which one that was not given raises `MissingResourceError`. `emit(data)` streams progress, which is not kept."""
 
     name: str
     attempt: int
     effect_key: str
     resources: Mapping[str, AnyValue]
+    emit: Callable[[object], object]
 
 
 _RUNNING: Final[ContextVar[StepRun | None]] = ContextVar("rehydrate_running_step", default=None)
@@ -198,7 +199,8 @@ async def _execute(current: Pass, step: AnyStep, sealed: Sealed, call: Call, rec
     _emit(current, StepStarted, step=step.name, attempt=record.failed + 1)
     began: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     caller = CALLER.set(None)
-    running = _RUNNING.set(StepRun(step.name, record.failed + 1, key, current.around.resources))
+    emit = current.context.inner.emit
+    running = _RUNNING.set(StepRun(step.name, record.failed + 1, key, current.around.resources, emit))
     try:
         if not step.is_async:
             place = (current.around.birth, current.path, f"{current.number}:{call.name}", 0)

@@ -12,6 +12,7 @@ from .faulty_store import Fault, FaultyStorage
 from .replaying import Replayed, ReplayError, replay
 from .resuming import ResumabilityError, assert_resumable
 from .scripted import ScriptedExecutor
+from .scripted_model import ModelFailure, ScriptedModel, ToolCall
 from .undraining import claim_turns_again
 from .virtual_time import StuckError, VirtualClock, VirtualLoop, run_virtually
 
@@ -25,12 +26,15 @@ __all__ = [
     "FailedSaveError",
     "Fault",
     "FaultyStorage",
+    "ModelFailure",
     "ReplayError",
     "Replayed",
     "ResumabilityError",
     "ScriptedExecutor",
+    "ScriptedModel",
     "StoreMaker",
     "StuckError",
+    "ToolCall",
     "VirtualClock",
     "VirtualLoop",
     "Workflows",

@@ -1,0 +1,166 @@
+"""A chat model with tools as a node of a workflow, or as a workflow of its own.
+
+A turn of the conversation is a pass of a functional workflow: each round of the model and each tool call is a step, and
+what was said becomes state when the turn is over. It must not know how a client works.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeAlias, cast
+
+from rehydrate.api.functional import FunctionalWorkflow, workflow
+from rehydrate.errors import ExecutorDefinitionError, RoundLimitError
+from rehydrate.graph.annotations import UNSET, Annotations, UnresolvedError, signature_of
+from rehydrate.graph.functional_context import FunctionalContext
+from rehydrate.graph.hints import Hint, describe
+from rehydrate.graph.reducers import add, append
+from rehydrate.graph.sub_workflow import WorkflowExecutor
+
+from .conversation import CONVERSATION, USAGE, ChatMessage, TextDelta, ToolApproval, Usage, user_message
+from .model import Asker, ChatClient, ChatModel
+from .schemas import SchemaError, parsed, schema_of
+from .tools import AnyTool, Toolbox
+
+#: What a prompt function gives: text, or parts of a message in the form of the protocol (text and pictures).
+Content: TypeAlias = str | list[ChatMessage]
+#: What comes in is for the prompt function to know, what goes out for the response type.
+AnyValue: TypeAlias = Any
+
+
+class ChatAgent(WorkflowExecutor):
+    """An executor that leads a conversation with a chat model, and does what the model asks of its tools.
+
+    It takes a text, or what the annotated parameter of `prompt` names, and gives the model's last text, or a value of
+    `response_type`. All messages that it gets in its scope are one conversation. `model` is a name or a `ChatModel`,
+    whose client is a resource; `instructions` are today's and not stored. A model that is not done after `max_rounds`
+    rounds fails the run with `RoundLimitError`. `workflow` is the agent as a workflow of its own. Raises
+    `ExecutorDefinitionError` and `IdError`.
+    """
+
+    def __init__(
+        self,
+        id: str,
+        model: str | ChatModel,
+        instructions: str = "",
+        *,
+        tools: Sequence[AnyTool] = (),
+        prompt: Callable[[AnyValue], Content] | None = None,
+        response_type: Hint = str,
+        max_rounds: int = 20,
+    ) -> None:
+        if type(max_rounds) is not int or max_rounds < 1:
+            raise _wrong(id, f"max_rounds is {max_rounds!r:.100}", "Use a whole number from 1 on.")
+        self.chat_model = model if isinstance(model, ChatModel) else ChatModel(model)
+        turn = _Turn(id, self.chat_model, tools, prompt, response_type, max_rounds)
+        turn.connect(instructions)
+        super().__init__(turn.workflow(message_type(id, prompt)), id, isolation="shared")
+
+
+class _Turn:
+    """What an agent does with one message."""
+
+    def __init__(
+        self,
+        agent: str,
+        model: ChatModel,
+        tools: Sequence[AnyTool],
+        prompt: Callable[[AnyValue], Content] | None,
+        response_type: Hint,
+        max_rounds: int,
+    ) -> None:
+        self._agent = agent
+        self._model = model
+        self._tools = Toolbox(agent, tools)
+        self._prompt = prompt
+        self._response_type = response_type
+        self._max_rounds = max_rounds
+        self._asker: Asker
+
+    def connect(self, instructions: str) -> None:
+        """Make what asks the model."""
+        fixed: dict[str, object] = {"tools": self._tools.schemas} if self._tools.schemas else {}
+        if self._response_type is not str:
+            fixed["response_format"] = _response_format(self._agent, self._response_type)
+        self._asker = Asker(self._agent, self._model, instructions, fixed)
+
+    def workflow(self, message: Hint) -> FunctionalWorkflow[AnyValue, AnyValue]:
+        """Return it as a workflow."""
+
+        async def turn(message: AnyValue, ctx: FunctionalContext) -> AnyValue:
+            return await self.run(message, ctx)
+
+        turn.__name__ = self._agent
+        made = workflow(
+            name=self._agent,
+            message=message,
+            returns=self._response_type,
+            types=[TextDelta, ToolApproval, Usage],
+            reducers={CONVERSATION: append, USAGE: add},
+            resources={self._model.client: ChatClient},
+        )
+        return made(turn)
+
+    async def run(self, message: AnyValue, ctx: FunctionalContext) -> AnyValue:
+        """Lead the conversation until the model is done, and keep what was said."""
+        window = self._model.window
+        turns: list[list[ChatMessage]] = ctx.state.get(CONVERSATION, [], start=None if window is None else -window)
+        earlier = [said for turn in turns for said in turn]
+        said = [user_message(message if self._prompt is None else self._prompt(message))]
+        usage = Usage()
+        for number in range(1, self._max_rounds + 1):
+            reply = await self._asker.ask(number, [*earlier, *said])
+            said.append(reply.message)
+            usage += reply.usage
+            calls = cast("list[ChatMessage]", reply.message.get("tool_calls", []))
+            if calls:
+                said += await ctx.gather(*[self._tools.run(call, ctx) for call in calls])
+                continue
+            try:
+                value = self._value(cast("str", reply.message["content"]))
+            except SchemaError as error:
+                said.append(user_message(f"error: your answer does not fit its JSON schema: {error}"))
+                continue
+            ctx.state.update(CONVERSATION, said)
+            ctx.state.update(USAGE, usage)
+            return value
+        raise RoundLimitError(self._agent, self._max_rounds)
+
+    def _value(self, text: str) -> AnyValue:
+        return text if self._response_type is str else parsed(text, self._response_type)
+
+
+#: The name under which a response's schema is sent; providers ask for one.
+_RESPONSE: Final = "response"
+
+
+def _response_format(agent: str, hint: Hint) -> ChatMessage:
+    try:
+        schema = schema_of(hint)
+    except SchemaError as error:
+        raise _wrong(agent, f"its response cannot be shown to a model: {error}", "Use another type.") from error
+    if schema.get("type") != "object":
+        problem = f"its response is a {describe(hint)}, and models give objects"
+        raise _wrong(agent, problem, "Put it into a field of a dataclass.")
+    return {"type": "json_schema", "json_schema": {"name": _RESPONSE, "schema": schema}}
+
+
+def message_type(agent: str, prompt: Callable[[AnyValue], Content] | None) -> Hint:
+    """Return what an agent takes: what its prompt function takes."""
+    if prompt is None:
+        return str
+    parameters = list(signature_of(prompt).parameters)
+    fix = "Write `def prompt(claim: Claim) -> str`."
+    if len(parameters) != 1:
+        raise _wrong(agent, "its prompt function does not take one message", fix)
+    try:
+        hint = Annotations(prompt, None, {}).of(parameters[0])
+    except UnresolvedError as error:
+        raise _wrong(agent, f"the type of its prompt's message is not there: {error.reason}", fix) from error
+    if hint is UNSET:
+        raise _wrong(agent, "the message of its prompt function has no annotation", fix)
+    return hint
+
+
+def _wrong(agent: str, problem: str, fix: str) -> ExecutorDefinitionError:
+    return ExecutorDefinitionError(agent, problem, fix, "agent")

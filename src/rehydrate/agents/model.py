@@ -1,0 +1,174 @@
+"""A chat model: how it is asked through a client that comes as a resource, and what its errors mean.
+
+One round is one step, so what it gave is remembered before anything is done with it. It must not import a client.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncIterable, Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol, TypeAlias, cast, runtime_checkable
+
+from rehydrate.errors import ModelCallError, ModelReplyError, ModelUnavailableError, RehydrateError
+from rehydrate.graph.policies import Retry
+from rehydrate.graph.step import Step, step
+from rehydrate.runtime.step_run import current_step
+
+from .conversation import ChatMessage, Reply, TextDelta
+from .replies import ReplyParts
+
+#: What `create` of a client returns; clients have types of their own for it.
+AnyReply: TypeAlias = Any
+#: Statuses after which the same request may succeed; so may those from 500 on.
+_PASSING: Final = frozenset({408, 409, 425, 429})
+#: What a provider says to a key that it does not know may show the key.
+_ABOUT_KEYS: Final = frozenset({401, 403})
+#: Classes of clients (openai, pydantic-ai, httpx) for what went wrong on the way.
+_ON_THE_WAY: Final = frozenset({"APIError", "ModelAPIError", "TransportError"})
+
+
+class Completions(Protocol):
+    """The part of a client that completes chats."""
+
+    @property
+    def create(self) -> Callable[..., Awaitable[AnyReply]]:
+        """Ask for a completion, by the keyword arguments of the protocol."""
+        ...
+
+
+class Chat(Protocol):
+    """The part of a client that is about chats."""
+
+    @property
+    def completions(self) -> Completions:
+        """What completes them."""
+        ...
+
+
+@runtime_checkable
+class ChatClient(Protocol):
+    """A client that speaks the chat-completions protocol: `openai.AsyncOpenAI`, or any with the same calls."""
+
+    @property
+    def chat(self) -> Chat:
+        """What is about chats."""
+        ...
+
+
+#: How often a request is made that may succeed later.
+RETRY: Final = Retry(attempts=4, on=(ModelUnavailableError,))
+
+
+@dataclass(frozen=True)
+class ChatModel:
+    """How a model is asked; configuration of today, of which nothing is stored.
+
+    `client` is the key of the resource, `parameters` go into every request (`temperature`, `max_completion_tokens`).
+    `window` is how many earlier turns of the conversation the model sees; all of them where it is not given. `timeout`
+    is seconds of an attempt. A request that may succeed later is made again by `retry`.
+    """
+
+    name: str
+    client: str = "openai"
+    parameters: Mapping[str, object] = field(default_factory=dict[str, object])
+    window: int | None = None
+    stream: bool = True
+    timeout: float | None = None
+    retry: Retry = RETRY
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What one round sends beside its settings; the step finds it here, as its arguments would be compared for ever."""
+
+    agent: str
+    messages: Sequence[ChatMessage]
+
+
+_ASKED: Final[ContextVar[_Asked]] = ContextVar("rehydrate_asked_model")
+
+
+class Asker:
+    """Asks a model for one agent; `fixed` are the parts of its requests that the agent says, such as tools."""
+
+    def __init__(self, agent: str, model: ChatModel, instructions: str, fixed: Mapping[str, object]) -> None:
+        self._agent = agent
+        self._model = model
+        self._first: list[ChatMessage] = [{"role": "system", "content": instructions}] if instructions else []
+        self._fixed = {**model.parameters, **fixed}
+        self._step = self._as_step()
+
+    async def ask(self, number: int, messages: Sequence[ChatMessage]) -> Reply:
+        """Ask for what comes after these messages; a round that is remembered by its number is not asked again.
+
+        Raises `StepFailedError` from what `ModelCallError` and `ModelReplyError` say.
+        """
+        token = _ASKED.set(_Asked(self._agent, messages))
+        try:
+            return await self._step(number)
+        finally:
+            _ASKED.reset(token)
+
+    def _as_step(self) -> Step[[int], Reply]:
+        @step(name="model", retry=self._model.retry, timeout=self._model.timeout)
+        async def ask_model(number: int) -> Reply:
+            asked, run = _ASKED.get(), current_step()
+            create = cast("ChatClient", run.resources[self._model.client]).chat.completions.create
+            request = self._request(asked.messages, run.effect_key)
+            parts = ReplyParts()
+            with errors_of(self._model.name):
+                given = await asynchronous(create(**request), self._model.name)
+                if not self._model.stream:
+                    parts.add(given)
+                else:
+                    async for piece in cast("AsyncIterable[object]", given):
+                        if text := parts.add(piece):
+                            run.emit(TextDelta(asked.agent, number, run.attempt, text))
+            if not parts.finish_reason:
+                raise ModelUnavailableError(self._model.name, None, "its answer broke off")
+            if problem := parts.problem():
+                raise ModelReplyError(self._model.name, problem)
+            return Reply(parts.message(number), parts.usage)
+
+        return ask_model
+
+    def _request(self, messages: Sequence[ChatMessage], key: str) -> dict[str, object]:
+        request: dict[str, object] = {
+            **self._fixed,
+            "model": self._model.name,
+            "messages": [*self._first, *messages],
+            # The same for all attempts of a round: for gateways that know an answer again.
+            "extra_headers": {"Idempotency-Key": key},
+        }
+        if self._model.stream:
+            request |= {"stream": True, "stream_options": {"include_usage": True}}
+        return request
+
+
+def asynchronous(given: Awaitable[AnyReply], model: str) -> Awaitable[AnyReply]:
+    """Return what a client gave to await. Raises `ModelCallError` where it did not wait for that."""
+    if not inspect.isawaitable(cast("object", given)):
+        raise ModelCallError(model, None, "the client is not asynchronous; give one that is, such as AsyncOpenAI")
+    return given
+
+
+@contextmanager
+def errors_of(model: str) -> Generator[None]:
+    """Raise what a client raises as an error of ours, which says whether another attempt makes sense."""
+    try:
+        yield
+    except RehydrateError:
+        raise
+    except Exception as error:
+        status = getattr(error, "status_code", None)
+        status = status if isinstance(status, int) else None
+        kinds = {kind.__name__ for kind in type(error).__mro__}
+        reason = type(error).__name__ if status in _ABOUT_KEYS else f"{type(error).__name__}: {error!s:.500}"
+        if status is None:
+            passes = isinstance(error, OSError) or bool(kinds & _ON_THE_WAY)
+        else:
+            passes = status in _PASSING or status >= 500
+        raise (ModelUnavailableError if passes else ModelCallError)(model, status, reason) from error

@@ -1,0 +1,105 @@
+"""Replies of a chat model, whole or in pieces, as messages in the form of the protocol.
+
+Clients of every make give objects with the same attributes; what a provider leaves out is borne where it can be. It
+must not import a client, nor judge what the model says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias, cast
+
+from .conversation import ChatMessage, Usage
+
+#: An object of a client of which only its attributes are known.
+Given: TypeAlias = Any
+
+
+class _Call:
+    """A tool call that comes in pieces."""
+
+    def __init__(self) -> None:
+        self.id = ""
+        self.name = ""
+        self.arguments = ""
+        #: What a provider adds and wants to see again.
+        self.extra: dict[str, object] = {}
+
+    def add(self, piece: Given) -> None:
+        function = getattr(piece, "function", None)
+        self.id = self.id or getattr(piece, "id", None) or ""
+        self.name += getattr(function, "name", None) or ""
+        self.arguments += getattr(function, "arguments", None) or ""
+        self.extra |= cast("Mapping[str, object]", getattr(piece, "model_extra", None) or {})
+
+    def message(self, number: int, round_number: int) -> ChatMessage:
+        function = {"name": self.name, "arguments": self.arguments}
+        return {
+            **self.extra,
+            "id": self.id or f"call_{round_number}_{number}",
+            "type": "function",
+            "function": function,
+        }
+
+
+class ReplyParts:
+    """A reply as far as it has come."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.refusal = ""
+        self.finish_reason = ""
+        self.usage = Usage(1)
+        self._calls: list[_Call] = []
+        self._by_index: dict[object, _Call] = {}
+
+    def add(self, piece: Given) -> str:
+        """Take a whole completion or a chunk of a streamed one, and return what it adds to the text."""
+        usage = getattr(piece, "usage", None)
+        if usage is not None:
+            self.usage = Usage(1, _count(usage, "prompt_tokens"), _count(usage, "completion_tokens"))
+        added = ""
+        for choice in cast("Iterable[Given]", getattr(piece, "choices", None) or ()):
+            if getattr(choice, "index", 0):  # one was asked for
+                continue
+            self.finish_reason = getattr(choice, "finish_reason", None) or self.finish_reason
+            said = getattr(choice, "delta", None) or getattr(choice, "message", None)
+            added += getattr(said, "content", None) or ""
+            self.refusal += getattr(said, "refusal", None) or ""
+            for call in cast("Iterable[Given]", getattr(said, "tool_calls", None) or ()):
+                self._call_of(call, is_whole=getattr(choice, "delta", None) is None).add(call)
+        self.text += added
+        return added
+
+    def _call_of(self, piece: Given, *, is_whole: bool) -> _Call:
+        """Return the call that a piece belongs to. Some providers give all one index, or none, and tell them by id."""
+        index, given = getattr(piece, "index", None), getattr(piece, "id", None)
+        found = self._by_index.get(index)
+        if found is None or is_whole or (given and found.id and given != found.id):
+            found = self._by_index[index] = _Call()
+            self._calls.append(found)
+        return found
+
+    def message(self, round_number: int) -> ChatMessage:
+        """Return the reply as a message."""
+        message: ChatMessage = {"role": "assistant", "content": self.text or None}
+        if self._calls:
+            message["tool_calls"] = [call.message(number, round_number) for number, call in enumerate(self._calls)]
+        return message
+
+    def problem(self) -> str:
+        """Return why the reply cannot be used; nothing where it can."""
+        if self.finish_reason == "length":
+            return "it was cut off at the limit of its length (finish_reason 'length')"
+        if self.finish_reason == "content_filter":
+            return "its provider has filtered it (finish_reason 'content_filter')"
+        if self.refusal:
+            return f"the model refuses: {self.refusal:.500}"
+        if not self.text and not self._calls:
+            return "it has neither text nor tool calls"
+        return ""
+
+
+def _count(usage: Given, name: str) -> int:
+    found = getattr(usage, name, 0)
+    return found if isinstance(found, int) else 0

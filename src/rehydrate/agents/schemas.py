@@ -1,0 +1,108 @@
+"""Types as JSON schemas, and JSON text as values of types: what a model is shown, and what it gave.
+
+Dataclasses, msgspec structs, attrs, TypedDicts, NamedTuples and pydantic models, alone or in one another. Nothing here
+knows agents or tools.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, Protocol, TypeAlias, cast, runtime_checkable
+
+import msgspec
+
+from rehydrate.graph.hints import Hint
+
+Schema: TypeAlias = dict[str, object]
+_REFS: Final = "#/$defs/"
+
+
+@runtime_checkable
+class _Model(Protocol):
+    """A class of pydantic, as far as it is used here."""
+
+    @classmethod
+    def model_json_schema(cls) -> Schema: ...
+
+    @classmethod
+    def model_validate(cls, obj: object) -> object: ...
+
+
+@runtime_checkable
+class _Dumped(Protocol):
+    """A value of such a class."""
+
+    def model_dump(self, *, mode: str) -> object: ...
+
+
+class SchemaError(Exception):
+    """A type has no JSON schema, or text does not fit one; never leaves this package."""
+
+
+def schema_of(hint: Hint) -> Schema:
+    """Return a type's JSON schema, all in one. Raises `SchemaError`."""
+    try:
+        (found,), parts = msgspec.json.schema_components(
+            [hint], schema_hook=_foreign_schema, ref_template=_REFS + "{name}"
+        )
+    except (TypeError, msgspec.ValidationError) as error:
+        raise SchemaError(str(error)) from error
+    ref = found.get("$ref", "")
+    root = cast("Schema", parts.pop(ref.removeprefix(_REFS)) if ref else found)
+    defined: dict[str, object] = dict(parts)
+    for inner in [*_hoisted(root), *(hoisted for part in parts.values() for hoisted in _hoisted(part))]:
+        for name, part in inner.items():
+            if defined.setdefault(name, part) != part:
+                raise SchemaError(f"two types are called {name!r}")
+    return {**root, "$defs": defined} if defined else root
+
+
+def parsed(text: str, hint: Hint) -> Any:  # `Any`: a value of the type that is asked for
+    """Return JSON text as a value of a type. Raises `SchemaError` with what does not fit, in words for a model."""
+    try:
+        return msgspec.json.decode(text, type=cast("type[Any]", hint), dec_hook=_foreign_value)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise SchemaError(str(error)) from error
+
+
+def as_text(value: object) -> str:
+    """Return a value as text for a model: text as it is, all else as JSON. Raises `SchemaError`."""
+    if isinstance(value, str):
+        return value
+    try:
+        return msgspec.json.encode(value, enc_hook=_plain).decode()
+    except (TypeError, ValueError, RecursionError) as error:  # msgspec raises these for what JSON cannot say
+        raise SchemaError(str(error)) from error
+
+
+def _foreign_schema(kind: type) -> Schema:
+    if isinstance(kind, _Model):
+        return kind.model_json_schema()
+    raise TypeError(f"values of type {kind.__name__!r} have no JSON schema")
+
+
+def _foreign_value(kind: type, value: object) -> object:
+    if isinstance(kind, _Model):
+        return kind.model_validate(value)  # raises a `ValueError`, which is told with its place
+    raise TypeError(f"values of type {kind.__name__!r} cannot be read from JSON")
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, _Dumped):
+        return value.model_dump(mode="json")
+    raise TypeError(f"a {type(value).__name__} cannot be written as JSON")
+
+
+def _hoisted(schema: object) -> Iterator[Mapping[str, object]]:
+    """Take the definitions out of the parts of a schema that bring their own, as their references mean the root's."""
+    if isinstance(schema, list):
+        for part in cast("list[object]", schema):
+            yield from _hoisted(part)
+    if not isinstance(schema, dict):
+        return
+    holder = cast("Schema", schema)
+    own = holder.pop("$defs", None)
+    for part in list(holder.values()):
+        yield from _hoisted(part)
+    if isinstance(own, dict):
+        yield cast("Schema", own)
