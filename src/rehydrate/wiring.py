@@ -43,6 +43,7 @@ from rehydrate.runtime.stream import RunStream
 from rehydrate.stores.urls import Form, parsed_url, shown_url
 
 if TYPE_CHECKING:
+    from rehydrate.observers.opentelemetry import OpenTelemetryObserver
     from rehydrate.service.differences import Cut, Difference, Differences, diff_checkpoints
     from rehydrate.service.history import HistoryEntry, RunHistory
     from rehydrate.service.pruning import KeptCheckpoint, PrunedRun, PruneSummary, prune
@@ -82,6 +83,7 @@ __all__ = [
     "KeyRing",
     "LegacyRequest",
     "MigrationView",
+    "OpenTelemetryObserver",
     "PendingRequest",
     "PlainMessage",
     "PlainObject",
@@ -148,10 +150,8 @@ def __getattr__(name: str) -> object:
     match name:
         case "CompressedCheckpointStorage":
             from rehydrate.stores import compressed as home
-        case "EncryptedCheckpointStorage":
+        case "EncryptedCheckpointStorage" | "KeyRing":
             from rehydrate.stores import encrypted as home
-        case "KeyRing":
-            from rehydrate.stores import key_ring as home
         case "FileCheckpointStorage":
             from rehydrate.stores import file as home
         case "InMemoryCheckpointStorage":
@@ -160,6 +160,8 @@ def __getattr__(name: str) -> object:
             from rehydrate.stores import postgres as home
         case "SqliteCheckpointStorage":
             from rehydrate.stores import sqlite as home
+        case "OpenTelemetryObserver":
+            from rehydrate.observers import opentelemetry as home
         case "Cut" | "Difference" | "Differences" | "diff_checkpoints":
             from rehydrate.service import differences as home
         case "HistoryEntry" | "RunHistory":
