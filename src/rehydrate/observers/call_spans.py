@@ -127,6 +127,7 @@ class CallSpans:
 
     def told(self, events: Sequence[Event]) -> None:
         """Follow scopes and supersteps."""
+        self._count_conflicting_writes(events)
         for event in events:
             match event:
                 case TurnStarted():
@@ -144,8 +145,8 @@ class CallSpans:
                     span = self._scopes.pop(event.path, None)
                     if span is not None:
                         span.end()
-                case InvocationFailed():
-                    self._note_failure(event)
+                case InvocationFailed() if event.path:
+                    self._telemetry.fail(self._scope(event.path), event.failure, None)
                 case _:
                     pass
 
@@ -156,11 +157,12 @@ class CallSpans:
         measured = {**self._named, "rehydrate.scope.node": _NUMBERS.sub("", path)} if path else self._named
         self._instruments.superstep_duration.record(perf_counter() - began, measured)
 
-    def _note_failure(self, event: InvocationFailed) -> None:
-        if event.path:
-            self._telemetry.fail(self._scope(event.path), event.failure, None)
-        if event.failure.kind == "conflict":
-            self._instruments.conflicts.add(1, {**self._named, "error.type": event.failure.type})
+    def _count_conflicting_writes(self, events: Sequence[Event]) -> None:
+        """Count a conflict once, although each of its writers has failed with it."""
+        failed = [event for event in events if isinstance(event, InvocationFailed) and event.failure.kind == "conflict"]
+        if failed:
+            met = {(event.path, event.failure.facts) for event in failed}
+            self._instruments.conflicts.add(len(met), {**self._named, "error.type": failed[0].failure.type})
 
     def _scope(self, path: str) -> Span:
         """Return the span of a scope, which begins when this call first sees it."""

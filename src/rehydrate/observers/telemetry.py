@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
+from reprlib import Repr
 from time import time_ns
 from typing import Final, TypeAlias
 
@@ -26,6 +27,10 @@ Attributes: TypeAlias = Mapping[str, str | bool | int | float | Sequence[str]]
 #: A `traceparent` of the W3C; what is kept in a run comes back from a store, and may be anything.
 _TRACE_PARENT: Final = re.compile(r"00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})")
 _NANOSECONDS: Final = 1_000_000_000
+#: Shows a value of any size in a few KB, also one that cannot show itself.
+_SHOWN: Final = Repr()
+_SHOWN.maxother = _SHOWN.maxstring = 4096
+_SHOWN.maxlist = _SHOWN.maxtuple = _SHOWN.maxdict = 100
 
 
 class Telemetry:
@@ -46,7 +51,7 @@ class Telemetry:
         if self.types:
             found["rehydrate.message.type"] = _type_of(payload)
         if self.contents:
-            found["rehydrate.message.content"] = repr(opener(payload))
+            found["rehydrate.message.content"] = _SHOWN.repr(opener(payload))
         return found
 
     def fail(self, span: Span, failure: Failure | None, error: BaseException | None) -> str:

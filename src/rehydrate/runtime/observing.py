@@ -1,7 +1,7 @@
 """What goes on in one call, told to all observers.
 
-An observer that raises is told nothing more of the call; the run goes on as if nothing had been. Nothing here knows
-what observers make of it.
+What an observer raises is logged once for a call, and the run goes on as if nothing had been. Nothing here knows what
+observers make of it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Observing:
         self._workflow = observed.workflow
         self._began = perf_counter()
         self._run_id = ""
-        self._is_over = False
+        self._is_over = self._has_complained = False
         self._told: list[CallObserver] = []
         #: What attempts have raised that are not over: one whose time is up goes on until it sees its cancellation.
         self._raised: dict[tuple[str, str, int, int], BaseException] = {}
@@ -70,20 +70,22 @@ class Observing:
         return next((trace for trace in traces if trace), "")
 
     def _each(self, tell: Callable[[CallObserver], object]) -> None:
-        for one in tuple(self._told):
+        for one in self._told:
             try:
                 tell(one)
             except Exception as error:  # an observer of any make
-                self._told.remove(one)
                 self._complain(one, error)
 
     def _complain(self, observer: object, error: Exception) -> None:
-        """Say which observer is told no more; not what its error says, which may hold values of the run."""
+        """Say once that an observer raised; not what its error says, which may hold values of the run."""
+        if self._has_complained:
+            return
+        self._has_complained = True
         OBSERVER_LOG.warning(
-            "an observer of workflow %r raised and is told nothing more of this call: %s, %s",
+            "an observer of workflow %r raised, so that what it shows of a call is not whole: %s in %s",
             self._workflow,
-            type(observer).__qualname__,
             type(error).__qualname__,
+            type(observer).__qualname__,
             extra=fields(run_id=self._run_id, workflow=self._workflow, code="observer-failed"),
         )
 
