@@ -68,8 +68,10 @@ class LiveTurn(ABC):
         header = self.ledger.header
         if not self.claimed or header is None:
             return None
-        if error is not None or header.status is not Status.FAILED:
-            return Ending(seconds, header.status, header.pending, error=error)
+        if error is not None:  # its last header was not saved
+            return Ending(seconds, error=error)
+        if header.status is not Status.FAILED:
+            return Ending(seconds, header.status, header.pending)
         first = reading.failures(self.run, self.graph, reading.scopes(self.run))[0]
         where = f"{first.path}/{first.executor}".strip("/")
         return Ending(seconds, header.status, header.pending, first.failure, where)
