@@ -2,11 +2,26 @@
 
 import asyncio
 import logging
+import re
+import sys
+import types
+from contextvars import copy_context
 
 import pytest
 
-from rehydrate import InMemoryCheckpointStorage, OpenTelemetryObserver, WorkflowBuilder, WorkflowExecutor, workflow
-from rehydrate.errors import WrongCallError
+from rehydrate import (
+    InMemoryCheckpointStorage,
+    OpenTelemetryObserver,
+    WorkflowBuilder,
+    WorkflowExecutor,
+    workflow,
+)
+from rehydrate.engine.commands import StartInvocation
+from rehydrate.engine.run import Run
+from rehydrate.errors import MissingExtraError, WrongCallError
+from rehydrate.model.records import Delivery
+from rehydrate.ports.observer import Observed
+from rehydrate.runtime.observing import Observing
 from tests.observers.claims import Claim, intake, payment
 from tests.observers.kit import Sdk
 
@@ -104,3 +119,29 @@ def test_observers_of_a_sub_workflow_are_not_told_and_building_says_so(caplog: p
     assert "'inner' has observers of its own, which are told nothing" in caplog.text
     asyncio.run(flow.run(Claim("a", 1)))
     assert sdk.spans == ()
+
+
+def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The class can be imported; making an observer says what to install."""
+    for name in [name for name in sys.modules if name.startswith("rehydrate.observers.")]:
+        if name != "rehydrate.observers.opentelemetry":
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "opentelemetry.trace", None)
+    with pytest.raises(MissingExtraError, match=re.escape("pip install 'rehydrate[otel]'")):
+        OpenTelemetryObserver()
+
+
+def test_an_attempt_that_the_collector_takes_leaves_quietly(caplog: pytest.LogCaptureFixture) -> None:
+    """It closes what a dead event loop left in another context; nobody is told of a context that does not fit."""
+    start = StartInvocation("", 1, Delivery("slow", 1, 0, ()), ())
+    sdk = Sdk()
+    observing = Observing([sdk.observer()], Observed("w", 1, repr))
+    for running in (observing.process(start, Run(), never()), observing.step(start, "s", 1, never())):
+        copy_context().run(running.send, None)
+        running.close()
+    assert (caplog.records, sdk.spans) == ([], ())
+
+
+@types.coroutine
+def never():
+    yield

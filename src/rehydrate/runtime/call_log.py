@@ -18,12 +18,11 @@ from .log import CHECKPOINT_LOG, EXECUTOR_LOG, RUN_LOG, fields
 
 
 class Where(TypedDict, total=False):
-    """Which of the fields of a record a call of `say` names."""
+    """Where in a run something happened."""
 
     scope: str
     superstep: int
     executor: str
-    code: str
 
 
 class CallLog:
@@ -38,10 +37,12 @@ class CallLog:
         """Nothing: a log links to nothing."""
         return ""
 
-    def say(self, log: logging.Logger, level: int, text: str, *values: object, **where: Unpack[Where]) -> None:
+    def say(
+        self, log: logging.Logger, level: int, text: str, *values: object, code: str = "", **where: Unpack[Where]
+    ) -> None:
         """Write a record of the run."""
         if log.isEnabledFor(level):
-            extra = fields(run_id=self._run_id, workflow=self._workflow, **where)
+            extra = fields(run_id=self._run_id, workflow=self._workflow, code=code, **where)
             log.log(level, f"run %r: {text}", self._run_id, *values, extra=extra)
 
     def restored(self, restored: Restored) -> None:
@@ -67,21 +68,25 @@ class CallLog:
 
     def told(self, events: Sequence[Event]) -> None:
         """Write that a turn or a superstep has begun or ended."""
+        detailed = RUN_LOG.isEnabledFor(DEBUG)
         for event in events:
             match event:
                 case TurnStarted():
                     kind = "gives its result again" if event.replayed else "goes on" if event.continuation else "begins"
                     self.say(RUN_LOG, INFO, "turn %d %s", event.turn, kind)
-                case SuperstepStarted():
+                case SuperstepStarted() if detailed:
                     self.say(RUN_LOG, DEBUG, "a superstep begins", scope=event.path, superstep=event.superstep)
-                case SuperstepCompleted():
+                case SuperstepCompleted() if detailed:
                     self.say(RUN_LOG, DEBUG, "a superstep is complete", scope=event.path, superstep=event.superstep)
                 case _:
                     pass
 
     def began(self, attempt: Attempt) -> Activity:
         """Write that an attempt begins."""
-        return _LoggedAttempt(self, attempt)
+        begun = _LoggedAttempt(self, attempt)
+        if EXECUTOR_LOG.isEnabledFor(DEBUG):
+            begun.say(DEBUG, " begins")
+        return begun
 
     def ended(self, ending: Ending) -> None:
         """Write how the call has ended."""
@@ -101,25 +106,26 @@ class CallLog:
 class _LoggedAttempt:
     """An attempt of which begin and end are written."""
 
+    __slots__ = ("_attempt", "_log")
+
     def __init__(self, log: CallLog, attempt: Attempt) -> None:
         self._log = log
-        self._what = f"step {attempt.step!r}, attempt" if attempt.step else "attempt"
-        self._number = attempt.number
-        self._where: Where = {
-            "scope": attempt.path,
-            "superstep": attempt.superstep,
-            "executor": attempt.executor_id,
-        }
-        log.say(EXECUTOR_LOG, DEBUG, "%s %d begins", self._what, self._number, **self._where)
+        self._attempt = attempt
+
+    def say(self, level: int, text: str, *values: object, code: str = "") -> None:
+        """Write a record of the attempt."""
+        attempt = self._attempt
+        what = f"step {attempt.step!r}, attempt" if attempt.step else "attempt"
+        place: Where = {"scope": attempt.path, "superstep": attempt.superstep, "executor": attempt.executor_id}
+        self._log.say(EXECUTOR_LOG, level, f"%s %d{text}", what, attempt.number, *values, code=code, **place)
 
     def end(self, outcome: Outcome) -> None:
         """Write what became of it."""
-        if outcome.kind != "failed":
-            self._log.say(EXECUTOR_LOG, DEBUG, "%s %d: %s", self._what, self._number, outcome.kind, **self._where)
-            return
-        name = outcome.failure.type if outcome.failure is not None else type(outcome.error).__name__
-        where: Where = {**self._where, "code": code_of(outcome.error)}
-        self._log.say(EXECUTOR_LOG, INFO, "%s %d failed with %s", self._what, self._number, name, **where)
+        if outcome.kind == "failed":
+            name = outcome.failure.type if outcome.failure is not None else type(outcome.error).__name__
+            self.say(INFO, " failed with %s", name, code=code_of(outcome.error))
+        elif EXECUTOR_LOG.isEnabledFor(DEBUG):
+            self.say(DEBUG, ": %s", outcome.kind)
 
 
 class LogObserver:
