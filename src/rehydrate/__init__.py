@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from rehydrate.graph.sub_requests import SubWorkflowRequest, SubWorkflowRequestMessage, SubWorkflowResponseMessage
     from rehydrate.graph.sub_workflow import WorkflowExecutor
     from rehydrate.model.checkpoint import Status
+    from rehydrate.observers.opentelemetry import OpenTelemetryObserver
     from rehydrate.ports import CheckpointStorage, Finding
     from rehydrate.runtime.checkpoint import WorkflowCheckpoint
     from rehydrate.runtime.draining import DrainedRun, DrainSummary, drain
@@ -85,6 +86,7 @@ __all__ = [
     "KeyRing",
     "LegacyRequest",
     "MigrationView",
+    "OpenTelemetryObserver",
     "PendingRequest",
     "PlainMessage",
     "PlainObject",

@@ -44,6 +44,7 @@ from rehydrate.stores.named import url_of_named
 from rehydrate.stores.urls import Form, parsed_url, shown_url
 
 if TYPE_CHECKING:
+    from rehydrate.observers.opentelemetry import OpenTelemetryObserver
     from rehydrate.service.differences import Cut, Difference, Differences, diff_checkpoints
     from rehydrate.service.health import HealthReport, check_health
     from rehydrate.service.history import HistoryEntry, RunHistory
@@ -87,6 +88,7 @@ __all__ = [
     "KeyRing",
     "LegacyRequest",
     "MigrationView",
+    "OpenTelemetryObserver",
     "PendingRequest",
     "PlainMessage",
     "PlainObject",
@@ -154,10 +156,8 @@ def __getattr__(name: str) -> object:
     match name:
         case "CompressedCheckpointStorage":
             from rehydrate.stores import compressed as home
-        case "EncryptedCheckpointStorage":
+        case "EncryptedCheckpointStorage" | "KeyRing":
             from rehydrate.stores import encrypted as home
-        case "KeyRing":
-            from rehydrate.stores import key_ring as home
         case "FileCheckpointStorage":
             from rehydrate.stores import file as home
         case "InMemoryCheckpointStorage":
@@ -166,6 +166,8 @@ def __getattr__(name: str) -> object:
             from rehydrate.stores import postgres as home
         case "SqliteCheckpointStorage":
             from rehydrate.stores import sqlite as home
+        case "OpenTelemetryObserver":
+            from rehydrate.observers import opentelemetry as home
         case "Cut" | "Difference" | "Differences" | "diff_checkpoints":
             from rehydrate.service import differences as home
         case "HealthReport" | "check_health":

@@ -5,10 +5,9 @@ Building calls never raise; `build()` reports every problem at once. Nothing her
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Self, TypeAlias, cast
+from typing import Any, Self, TypeAlias, cast
 
 from rehydrate.api.workflow import Workflow
 from rehydrate.codecs import TypeRegistry, ValueCodec, type_name
@@ -33,8 +32,11 @@ from rehydrate.graph.migration import Migration
 from rehydrate.graph.problems import problem_at, problem_of_error
 from rehydrate.graph.reducers import reducer_of
 from rehydrate.graph.validation import notes, problems
+from rehydrate.ports.observer import Observer
 from rehydrate.ports.store import CheckpointStorage
 from rehydrate.runtime.call import check_storage
+from rehydrate.runtime.log import BUILD_LOG, fields
+from rehydrate.runtime.observed_opening import checked_observers
 
 #: An executor, or the id of one that is added elsewhere.
 Node: TypeAlias = Executor | str
@@ -44,8 +46,6 @@ Predicate: TypeAlias = Callable[[Any], bool]
 Selector: TypeAlias = Callable[[Any, list[str]], Sequence[str]]
 #: A reducer of the library, or a function of (current value or `None`, contribution).
 ReducerLike: TypeAlias = Reducer | Callable[[Any, Any], object]
-
-_LOG: Final = logging.getLogger("rehydrate")
 
 
 @dataclass(frozen=True)
@@ -78,12 +78,14 @@ class WorkflowBuilder:
         max_supersteps: int = 100,
         max_concurrency: int | None = None,
         migrate: Mapping[int, Migration] | None = None,
+        observers: Sequence[Observer] = (),
     ) -> None:
         self._problems: list[BuildProblem] = []
         self._name = name
         self._version = version
         check_storage(checkpoint_storage)
         self._checkpoint_storage = checkpoint_storage
+        self._observers = checked_observers(observers)
         self._resources = cast("dict[str, type]", self._mapping(resources, "resources"))
         self._max_supersteps = max_supersteps
         self._max_concurrency = max_concurrency
@@ -195,8 +197,13 @@ class WorkflowBuilder:
         for executor in spec.executors:
             executor.freeze()
         for note in notes(spec):
-            _LOG.info("%s", note)
-        return Workflow(definition=definition, codec=ValueCodec(registry), checkpoint_storage=self._checkpoint_storage)
+            BUILD_LOG.info("%s", note, extra=fields(workflow=self._name))
+        return Workflow(
+            definition=definition,
+            codec=ValueCodec(registry),
+            checkpoint_storage=self._checkpoint_storage,
+            observers=self._observers,
+        )
 
     def _spec(self) -> GraphSpec:
         """Return what was described so far, right or wrong."""

@@ -6,7 +6,7 @@ The function is the one executor of a definition, and what it calls stands besid
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from types import FunctionType
 from typing import Generic, Protocol, TypedDict, TypeVar, Unpack, cast, overload
 
@@ -28,7 +28,9 @@ from rehydrate.graph.step import AnyValue, Running
 from rehydrate.graph.sub_workflow import HasDefinition, WorkflowExecutor
 from rehydrate.graph.traffic import distinct, stored_by
 from rehydrate.graph.validation import problems
+from rehydrate.ports.observer import Observer
 from rehydrate.ports.store import CheckpointStorage
+from rehydrate.runtime.observed_opening import checked_observers
 
 Message_contra = TypeVar("Message_contra", contravariant=True)
 Message = TypeVar("Message")
@@ -45,8 +47,9 @@ class FunctionalWorkflow(Workflow, Generic[Message_contra, Result_co]):
         definition: Definition,
         codec: ValueCodec,
         checkpoint_storage: CheckpointStorage | None,
+        observers: Sequence[Observer],
     ) -> None:
-        super().__init__(definition=definition, codec=codec, checkpoint_storage=checkpoint_storage)
+        super().__init__(definition=definition, codec=codec, checkpoint_storage=checkpoint_storage, observers=observers)
         self._function = function
 
     @property
@@ -70,6 +73,7 @@ class FunctionalOptions(TypedDict, total=False):
     max_supersteps: int
     max_concurrency: int | None
     migrate: Mapping[int, Migration] | None
+    observers: Sequence[Observer]
     calls: Iterable[HasDefinition]
     types: Iterable[Hint]
     message: Hint
@@ -141,7 +145,7 @@ def _built(
 ) -> FunctionalWorkflow[AnyValue, AnyValue]:
     name = options.get("name") or function.__name__
     body = FunctionBody(function, declaration, function.__name__, tuple(options.get("types", ())))
-    store = options.get("checkpoint_storage")
+    store, observers = options.get("checkpoint_storage"), checked_observers(options.get("observers", ()))
     spec = _Described(
         name,
         body,
@@ -166,7 +170,7 @@ def _built(
     definition = functional_definition(spec, calls, hints, type_name)
     for executor in (body, *calls):
         executor.freeze()
-    return FunctionalWorkflow(function, definition, ValueCodec(registry), store)
+    return FunctionalWorkflow(function, definition, ValueCodec(registry), store, observers)
 
 
 def _call_problems(body: FunctionBody, calls: tuple[WorkflowExecutor, ...]) -> list[BuildProblem]:

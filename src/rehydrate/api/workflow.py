@@ -5,7 +5,7 @@ It holds no run state and no event loop's objects; any number of runs may use it
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, Literal, Unpack, overload
 
 from rehydrate.codecs import ValueCodec, type_name
@@ -13,6 +13,7 @@ from rehydrate.graph.definition import Definition
 from rehydrate.graph.description import WorkflowDescription, describe_workflow
 from rehydrate.graph.drawing import DrawingFormat, draw
 from rehydrate.ports import CheckpointStorage
+from rehydrate.ports.observer import Observer
 from rehydrate.runtime.call import CheckpointArgument, check_given
 from rehydrate.runtime.checkpoint import WorkflowCheckpoint
 from rehydrate.runtime.editing import EditOptions
@@ -53,9 +54,14 @@ class Workflow:
     """A built workflow. Made by `WorkflowBuilder.build()`."""
 
     def __init__(
-        self, *, definition: Definition, codec: ValueCodec, checkpoint_storage: CheckpointStorage | None = None
+        self,
+        *,
+        definition: Definition,
+        codec: ValueCodec,
+        checkpoint_storage: CheckpointStorage | None = None,
+        observers: Sequence[Observer] = (),
     ) -> None:
-        self._program = Program(definition, codec)
+        self._program = Program(definition, codec, observers=tuple(observers))
         self._checkpoint_storage = checkpoint_storage
 
     @property
@@ -77,6 +83,11 @@ class Workflow:
     def program(self) -> Program:
         """What all runs of this workflow share."""
         return self._program
+
+    @property
+    def observers(self) -> tuple[Observer, ...]:
+        """Who is told what calls of this workflow do."""
+        return self._program.observers
 
     @property
     def checkpoint_storage(self) -> CheckpointStorage | None:

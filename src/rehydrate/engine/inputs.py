@@ -45,7 +45,7 @@ class TurnArrived(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     `interrupted`: the turn that was found never gave its outputs to a call; `handed_on`: its process had stopped it so.
     `limit_anew`: the limit of the turn that was found had been reached. `pending_given`: `on_pending` stood in the
     call. `offer`: the offer whose input this is, or which a continuation refuses. `dropped` names what a migration took
-    away, `freed` the scopes in which that may end a child or fill a join.
+    away, `freed` the scopes in which that may end a child or fill a join. `trace` is for the turn's record.
     """
 
     message: Sealed | None = None
@@ -67,6 +67,7 @@ class TurnArrived(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     dropped: tuple[str, ...] = ()
     freed: tuple[str, ...] = ()
     offer: OfferArrived | None = None
+    trace: str = ""
 
 
 class InvocationFinished(msgspec.Struct, frozen=True, gc=False):

@@ -88,9 +88,9 @@ def _put_turn(change: Change, arrived: TurnArrived) -> None:
         run_args = arrived.run_args if arrived.run_args is not None else before.run_args
         allowance = before.allowance + 1 if arrived.limit_anew else before.allowance
         resumed = before.resumed if arrived.same else (arrived.base, arrived.digest)
-        draft.put(
-            "", "turn", "", msgspec.structs.replace(before, run_args=run_args, allowance=allowance, resumed=resumed)
-        )
+        trace = arrived.trace or before.trace
+        turn = msgspec.structs.replace(before, run_args=run_args, allowance=allowance, resumed=resumed, trace=trace)
+        draft.put("", "turn", "", turn)
         return
     number = before.number + 1 if before else 1
     run_args = arrived.run_args
@@ -100,7 +100,9 @@ def _put_turn(change: Change, arrived: TurnArrived) -> None:
         if not arrived.interrupted:
             draft.clear("", "output")
     allowance = before.allowance + 1 if before else 1
-    draft.put("", "turn", "", TurnRecord(number, arrived.base, arrived.digest, allowance, arrived.key, run_args))
+    trace = arrived.trace or (before.trace if before else "")
+    turn = TurnRecord(number, arrived.base, arrived.digest, allowance, arrived.key, run_args, trace=trace)
+    draft.put("", "turn", "", turn)
 
 
 def _settle_pending(change: Change, arrived: TurnArrived, arrivals: Arrivals) -> list[str]:

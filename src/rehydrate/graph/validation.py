@@ -58,12 +58,20 @@ def problems(spec: GraphSpec) -> list[BuildProblem]:
 
 def notes(spec: GraphSpec) -> list[str]:
     """Return what is no mistake but may surprise."""
-    return [
+    inner = [(executor, executor.workflow) for executor in spec.executors if isinstance(executor, WorkflowExecutor)]
+    stores = [
         f"the sub-workflow of executor {executor.id!r} has a store of its own, which is not used inside of workflow"
         f" {spec.name!r}: the parent's checkpoint holds the whole tree"
-        for executor in spec.executors
-        if isinstance(executor, WorkflowExecutor) and getattr(executor.workflow, "checkpoint_storage", None) is not None
+        for executor, workflow in inner
+        if getattr(workflow, "checkpoint_storage", None) is not None
     ]
+    observers = [
+        f"the sub-workflow of executor {executor.id!r} has observers of its own, which are told nothing inside of"
+        f" workflow {spec.name!r}: the parent's are told of the whole tree"
+        for executor, workflow in inner
+        if getattr(workflow, "observers", ())
+    ]
+    return stores + observers
 
 
 def _settings(spec: GraphSpec) -> Iterator[BuildProblem]:

@@ -37,7 +37,8 @@ class TurnRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_
 
     `base` is the checkpoint it started from (`None`: a new run), `digest` that of its request. `resumed` are base and
     digest of its newest continuation, if there was one. `allowance` numbers what the superstep limit is counted in: it
-    grows with each turn and each continuation of a reached limit.
+    grows with each turn and each continuation of a reached limit. `trace` is what the newest observed call on the run
+    wants kept, so that a later one can be linked to it; nothing reads it to resume.
     """
 
     number: int
@@ -47,6 +48,7 @@ class TurnRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_
     key: str | None = None
     run_args: Sealed | None = None
     resumed: tuple[str | None, str] | None = None
+    trace: str = ""
 
 
 class OutputRecord(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):

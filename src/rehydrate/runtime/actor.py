@@ -86,7 +86,7 @@ class Actor(LiveTurn):
         self._apply(transition(self.graph, self.run, [arrived], self.ledger.clock.time()))
         self._claim = Claim()
         name = f"rehydrate run {self.ledger.run_id}"
-        self.task = asyncio.get_running_loop().create_task(self._drive(self._claim), name=name)
+        self.task = asyncio.get_running_loop().create_task(self._told(self._drive(self._claim)), name=name)
         hold(self.task, self)
         if is_draining():  # from another thread, since it was asked
             self.drain()
@@ -338,7 +338,7 @@ class Actor(LiveTurn):
         try:
             self.watched("commit", "before")
             commit = saver.next_commit(self.run, delta, events, taken, ends=ends)
-            await saver.store.commit(commit)  # as `save` does, without a coroutine more for each commit on its way
+            await saver.commit(commit)  # as `save` does, without a coroutine more for each commit on its way
             header = saver.committed(commit)
             self.watched("commit", "after")
             return header

@@ -43,6 +43,8 @@ def after_failure(
     before = reading.attempts(around.run, start.path, delivery.executor, delivery.activation)
     failure = failure_of(error, "handler")
     again = seconds_to_next(policy_of(around, start), before.failed + 1, error)
+    if around.channel.observed is not None:
+        around.channel.observed.raised(start, before.started + 1, error)
     if around.streaming:
         around.emit(
             AttemptFailed(

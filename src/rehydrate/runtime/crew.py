@@ -181,7 +181,8 @@ class Crew:
             if slots is not None:
                 await slots.acquire()
             try:
-                told = await self._run(start, task)
+                work, observed = self._run(start, task), self.around.channel.observed
+                told = await (work if observed is None else observed.process(start, self.around.run, work))
             finally:
                 if slots is not None and task in self._tasks:  # else it was left, and has given its slot back
                     slots.release()

@@ -20,6 +20,8 @@ from rehydrate.errors import StreamStateError
 from rehydrate.model.events import Emitted, Event, EventsDropped, InvocationStarted, OutputYielded, RequestOpened
 from rehydrate.model.sealed import Sealed
 
+from .observing import Observing
+
 #: So many events wait for a slow reader; then committed ones wait before the run goes on, live ones are dropped.
 BUFFER: Final = 1024
 
@@ -77,6 +79,8 @@ class Channel:
         self.heard = streaming
         self.sequence = 0
         self.closed = False
+        #: Tells the observers of the call what goes on in it.
+        self.observed: Observing | None = None
         self._buffer = Buffer()
         self._kept: list[tuple[Event, int]] = []
         self._followers: list[ref[Follower]] = []
@@ -97,6 +101,8 @@ class Channel:
         for event in events:
             self.sequence += not again
             self._take(event)
+        if self.observed is not None:
+            self.observed.told(events)
         if events and self._followers:
             self._wake_followers()
 

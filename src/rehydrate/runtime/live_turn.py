@@ -7,23 +7,30 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
+from collections.abc import Coroutine
 
+from rehydrate.engine import reading
 from rehydrate.engine.commands import EndRun
 from rehydrate.engine.inputs import Answer, AnswersArrived, CancelAsked, Input, OfferArrived
 from rehydrate.engine.run import Run
 from rehydrate.errors import CaptureError
-from rehydrate.model.checkpoint import Header
+from rehydrate.graph.definition import Definition
+from rehydrate.model.checkpoint import Header, Status
+from rehydrate.ports.observer import Ending
 
 from .crew import Crew
 from .events import Channel
 from .heartbeat import take_note
 from .inbox_watch import OpenInbox
-from .saver import Saver
+from .saver import Ledger, Saver
 from .watch import CommandKind, Moment, Watch
 
 
 class LiveTurn(ABC):
     """What is known of a turn while it is driven, and what may be asked of it."""
+
+    graph: Definition
+    ledger: Ledger
 
     def __init__(self, run: Run, saver: Saver | None, channel: Channel, crew: Crew) -> None:
         self.run = run
@@ -50,6 +57,24 @@ class LiveTurn(ABC):
         self._urgent = False
         self._savers: list[asyncio.Future[None]] = []
         self._copies: list[asyncio.Future[tuple[Header, Run]]] = []
+
+    def _told(self, drive: Coroutine[None, None, None]) -> Coroutine[None, None, None]:
+        """Return what drives the run so that those who observe it are told of its end."""
+        observed = self.channel.observed
+        return drive if observed is None else observed.drive(drive, self._ending)
+
+    def _ending(self, seconds: float, error: BaseException | None) -> Ending | None:
+        """Return how the turn has ended, for those who observe it; `None` where it was never claimed."""
+        header = self.ledger.header
+        if not self.claimed or header is None:
+            return None
+        if error is not None:  # its last header was not saved
+            return Ending(seconds, error=error)
+        if header.status is not Status.FAILED:
+            return Ending(seconds, header.status, header.pending)
+        first = reading.failures(self.run, self.graph, reading.scopes(self.run))[0]
+        where = f"{first.path}/{first.executor}".strip("/")
+        return Ending(seconds, header.status, header.pending, first.failure, where)
 
     def _has_input(self) -> bool:
         """Tell whether something is to be taken in; what was offered before it comes first."""

@@ -21,7 +21,7 @@ from rehydrate.errors import (
     UnfinishedWorkError,
     WorkflowCheckpointException,
 )
-from rehydrate.model.checkpoint import RESTING, Head, Header, Latest, Status
+from rehydrate.model.checkpoint import RESTING, Cause, Head, Header, Latest, Status
 from rehydrate.model.records import Key, Record, RunRecord
 
 from .call import Call, Row, SealedCall, seal_call, seal_named
@@ -52,6 +52,16 @@ class Opened:
     digests: dict[str, int] | None = None
     #: What migrations have changed against the records that the store has.
     migrated: Migrated | None = None
+
+    @property
+    def cause(self) -> Cause:
+        """Why the claim is made; what comes in from elsewhere comes before what the call brings."""
+        arrived = self.arrived
+        if self.imported:
+            return Cause.FORK if self.header is None else Cause.IMPORT
+        if arrived is None or arrived.continuation:
+            return Cause.CONTINUATION
+        return Cause.ANSWERS if arrived.message is None else Cause.MESSAGE
 
 
 class Opening:

@@ -13,6 +13,7 @@ from typing import Protocol
 from rehydrate.codecs import ValueCodec
 from rehydrate.graph.definition import Definition
 from rehydrate.ports import CheckpointStorage, Clock, IdSource
+from rehydrate.ports.observer import Observer
 
 from .clock import RandomIds, SystemClock
 from .outlets import Outlets
@@ -29,6 +30,8 @@ class Program:
     ids: IdSource = field(default_factory=RandomIds)
     #: Told of each command of its turns, in tests.
     watch: Watch | None = None
+    #: Told what calls do.
+    observers: tuple[Observer, ...] = ()
 
     @cached_property
     def signature_digest(self) -> str:

@@ -5,7 +5,7 @@ It knows the stored digest of every live record, so that a commit costs what cha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from typing import Final
 
 import msgspec
@@ -34,6 +34,8 @@ from rehydrate.model.records import ReceiptRecord, ReceiptsRecord, RequestRecord
 from rehydrate.model.request_packs import RequestsRecord
 from rehydrate.model.status_table import is_legal
 from rehydrate.ports import CheckpointStorage, Clock, compresses
+
+from .observing import Observing
 
 _MODULUS: Final = 1 << 256
 _OF_REQUESTS: Final = frozenset({"request", "requests", "receipt", "receipts"})
@@ -199,6 +201,8 @@ class Saver:
         self.expected = expected
         #: How long the lease lasts after the last commit, in seconds; 0 clears the owner.
         self.left = 0.0
+        #: Tells the observers of the call what is saved.
+        self.observed: Observing | None = None
 
     async def save(self, run: Run, delta: Delta, events: Sequence[Event], *, ends: bool) -> Header:
         """Write what changed, and the events that report it, as one commit; `run` already has the delta.
@@ -206,8 +210,12 @@ class Saver:
         Raises what the store raises.
         """
         commit = self.next_commit(run, delta, events, ends=ends)
-        await self.store.commit(commit)
+        await self.commit(commit)
         return self.committed(commit)
+
+    def commit(self, commit: Commit) -> Awaitable[None]:
+        """Give the store a commit."""
+        return self.store.commit(commit) if self.observed is None else self.observed.commit(self.store, commit)
 
     def next_commit(
         self, run: Run, delta: Delta, events: Sequence[Event], taken: tuple[int, ...] = (), *, ends: bool

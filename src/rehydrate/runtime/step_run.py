@@ -115,7 +115,10 @@ async def _attempt(current: Pass, step: AnyStep, sealed: Sealed, call: Call, rec
     current.waiting.executing += 1
     try:
         try:
-            value = await _execute(current, step, sealed, call, record)
+            work, observed = _execute(current, step, sealed, call, record), current.around.channel.observed
+            if observed is not None:
+                work = observed.step(current.start, step.name, record.failed + 1, work)
+            value = await work
         except (Exception, asyncio.CancelledError) as error:  # user code
             if isinstance(error, asyncio.CancelledError) and (current.closed or _is_cancelled()):
                 raise

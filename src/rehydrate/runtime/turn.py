@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 from typing import Final
 
 from rehydrate.engine import reading
-from rehydrate.engine.inputs import TurnArrived
 from rehydrate.engine.run import birth_of, delta_of
 from rehydrate.errors import (
     CommitConflictError,
@@ -25,9 +23,9 @@ from rehydrate.errors import (
     StateConflictError,
     SubWorkflowTimeoutError,
 )
-from rehydrate.model.checkpoint import Cause, Lease, Status
+from rehydrate.model.checkpoint import Lease, Status
 from rehydrate.model.events import Event, StatusChanged, TurnStarted
-from rehydrate.model.records import RunRecord
+from rehydrate.ports.observer import Ending
 
 from .actor import Actor
 from .call import Call
@@ -37,6 +35,9 @@ from .context import Surroundings
 from .events import Channel
 from .inbox import Inbox
 from .leaving import until_told
+from .notices import kept_requests, warn_of
+from .observed_opening import observing, open_observed
+from .observing import Observing
 from .opening import Opened, Opening
 from .owner import is_draining, process_owner, register
 from .program import Program
@@ -45,7 +46,6 @@ from .result import WorkflowRunResult
 from .saver import LEASE_SECONDS, Ledger, Saver
 from .sub_requests import response_failure
 
-logger = logging.getLogger("rehydrate")
 #: How often a claim is tried that another call got in between of.
 CLAIM_TRIES: Final = 8
 
@@ -183,26 +183,37 @@ async def begin(program: Program, call: Call, *, streaming: bool) -> Turn:
 
     Where another call claims the run in between, the head is looked at again, which tells what that means for this one.
     """
+    observed = observing(program)
+    if observed is None:
+        return await _begin(program, call, None, streaming=streaming)
+    with observed.calling():
+        return await _begin(program, call, observed, streaming=streaming)
+
+
+async def _begin(program: Program, call: Call, observed: Observing | None, *, streaming: bool) -> Turn:
     opening = Opening(call, program)
     for _ in range(CLAIM_TRIES - 1):
         try:
-            return await _claim(program, call, await opening.open(), streaming=streaming)
+            return await _claim(opening, observed, streaming=streaming)
         except CommitConflictError:
             continue
-    return await _claim(program, call, await opening.open(), streaming=streaming)
+    return await _claim(opening, observed, streaming=streaming)
 
 
-async def _claim(program: Program, call: Call, opened: Opened, *, streaming: bool) -> Turn:
+async def _claim(opening: Opening, observed: Observing | None, *, streaming: bool) -> Turn:
+    program, call = opening.program, opening.call
+    opened = await (opening.open() if observed is None else open_observed(opening, observed))
     channel = Channel(opened.run_id, program.codec, streaming=streaming)
+    channel.observed = observed
     if opened.arrived is None:
         turn = Turn(program, opened, None, channel)
         _surface(turn)
-        _warn(opened, [])
+        warn_of(program, opened, [])
         return turn
     if is_draining():
         raise DrainingError(opened.run_id)
     actor = make_actor(program, call, opened, channel)
-    kept = _kept_requests(opened)
+    kept = kept_requests(opened)
     turn = Turn(program, opened, actor, channel)
     try:
         await actor.claim(opened.arrived)
@@ -210,7 +221,7 @@ async def _claim(program: Program, call: Call, opened: Opened, *, streaming: boo
         if actor.claimed:
             await turn.stop()
         raise
-    _warn(opened, kept)
+    warn_of(program, opened, kept)
     return turn
 
 
@@ -220,7 +231,7 @@ def make_actor(program: Program, call: Call, opened: Opened, channel: Channel) -
     assert arrived is not None  # noqa: S101  (asked by the caller)
     birth = arrived.new_run.birth if arrived.new_run is not None else birth_of(opened.run)
     ledger, saver = ledger_and_saver(program, call, opened, birth)
-    ledger.cause = _cause(opened, arrived)
+    ledger.cause = opened.cause
     around = Surroundings(
         opened.run,
         opened.run_id,
@@ -232,6 +243,8 @@ def make_actor(program: Program, call: Call, opened: Opened, channel: Channel) -
     )
     actor = Actor(around, ledger, saver, channel, call.durability, program.graph.max_concurrency)
     actor.watch = program.watch
+    if saver is not None:
+        saver.observed = channel.observed
     if opened.imported:
         actor.add_changes(opened.run.tables)
     elif opened.migrated is not None:
@@ -258,46 +271,6 @@ def ledger_and_saver(program: Program, call: Call, opened: Opened, birth: str) -
     return ledger, Saver(store, ledger, lease, head.header.checkpoint_id if head else None)
 
 
-def _cause(opened: Opened, arrived: TurnArrived) -> Cause:
-    """Return why a turn's claim is made; what comes in from elsewhere comes before what the call brings."""
-    if opened.imported:
-        return Cause.FORK if opened.header is None else Cause.IMPORT
-    if arrived.continuation:
-        return Cause.CONTINUATION
-    return Cause.ANSWERS if arrived.message is None else Cause.MESSAGE
-
-
-def _kept_requests(opened: Opened) -> list[str]:
-    """Return the requests that a new message leaves open without having been told to."""
-    arrived = opened.arrived
-    if arrived is None or arrived.message is None or arrived.pending_given or arrived.continuation:
-        return []
-    answered = {(answer.path, answer.name) for answer in arrived.answers}
-    return [o.request_id for o in reading.open_requests(opened.run) if (o.path, o.name) not in answered]
-
-
-def _warn(opened: Opened, kept: list[str]) -> None:
-    """Log what is to be said once: requests that stay open, and that a checkpoint is a legacy one."""
-    record = opened.run.get("", "run", "")
-    if isinstance(record, RunRecord) and record.legacy:
-        logger.warning(
-            "run %r goes on from a legacy checkpoint: the inner state of its sub-workflows was not there", opened.run_id
-        )
-    if opened.migrated is not None and opened.migrated.dropped:
-        logger.warning(
-            "run %r was brought up to another version, which dropped: %s",
-            opened.run_id,
-            "; ".join(opened.migrated.dropped),
-        )
-    if kept:
-        logger.warning(
-            "run %r was given a new message while %d request(s) are open; they stay open: %s",
-            opened.run_id,
-            len(kept),
-            ", ".join(kept),
-        )
-
-
 def _surface(turn: Turn) -> None:
     """Tell the reader of a call that needs no turn how the run stands."""
     result = turn.result()
@@ -311,6 +284,9 @@ def _surface(turn: Turn) -> None:
     events.append(StatusChanged(status=result.status))
     turn.channel.publish(events, again=True)
     turn.channel.close()
+    observed = turn.channel.observed
+    if observed is not None:
+        observed.ended(Ending(observed.seconds, result.status, result.checkpoint.header.pending))
 
 
 def engine_error(place: reading.FailedPlace) -> RehydrateError | None:

@@ -7,7 +7,6 @@ the store again and again, and keeps nothing but which runs it has to leave alon
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Final, TypedDict, Unpack
@@ -23,12 +22,12 @@ from rehydrate.errors import (
 from rehydrate.model.checkpoint import Header, Status
 from rehydrate.ports import Clock
 from rehydrate.runtime.clock import SystemClock
+from rehydrate.runtime.log import WORKER_LOG, fields
 from rehydrate.runtime.owner import is_draining
 from rehydrate.runtime.result import WorkflowRunResult
 
 from .service import Service
 
-logger = logging.getLogger("rehydrate")
 _PAGE: Final = 100
 #: Seconds for which a run is left alone that could not be taken up, the first time; each further time twice as long.
 _AGAIN: Final = 1.0
@@ -161,7 +160,13 @@ class Worker:
     def _leave_alone(self, run_id: str, error: RehydrateError) -> None:
         """Try a run again later that could not be taken up, and say so."""
         seconds = self._wait(run_id)
-        logger.warning("run %r could not be taken up (%s); it is tried again in %.0f s", run_id, error, seconds)
+        WORKER_LOG.warning(
+            "run %r could not be taken up (%s); it is tried again in %.0f s",
+            run_id,
+            type(error).__name__,
+            seconds,
+            extra=fields(run_id=run_id, code=error.code),
+        )
         self._tell(run_id, error)
 
     def _wait(self, run_id: str) -> float:
