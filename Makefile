@@ -4,7 +4,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test proof lowest check docs format bench clean
+.PHONY: help demo test proof exhaustive lowest check docs format bench clean
 
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for p in python3 python python3.14 python3.13 python3.12 python3.11; do \
@@ -30,8 +30,11 @@ demo: $(READY) ## a licence audit that is killed in the middle and goes on
 test: $(READY) ## all tests but the long proofs; more workers than cores, since they wait for the disk
 	@$(PY) -m pytest -q -n 3
 
-proof: $(READY) ## the long proofs, and the table of what was tried for each promise; an hour at most
-	@$(PY) -m pytest -q -n 3 -m "proof or promise or notices"
+proof: $(READY) ## the long proofs, and the table of what was tried for each promise; 45 minutes at most
+	@$(PY) -m pytest -q -n 3 -m "(proof or promise or notices) and not exhaustive"
+
+exhaustive: $(READY) ## the proofs with every seed that there is: some hours, before a release
+	@$(PY) -m pytest -q -n 3 -m "proof or promise or notices or exhaustive"
 
 lowest: $(READY) ## the codec, the engine and nesting on the lowest versions of what the core needs
 	@[ -x .venv-lowest/bin/python ] || $(PY) -m venv .venv-lowest

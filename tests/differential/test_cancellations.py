@@ -7,6 +7,7 @@ import pytest
 from tests.differential.moments import CANCELS
 from tests.differential.spawning import spawn
 from tests.differential.stopped import StoreKind, handed_over, stopped_runs
+from tests.widest import one_in
 
 
 @pytest.mark.parametrize(
@@ -41,7 +42,7 @@ LONG: list[tuple[StoreKind, int, range]] = [
 
 @pytest.mark.proof
 @pytest.mark.parametrize(
-    ("store", "variants", "seeds"), LONG, ids=[f"{store}-{seeds[0]}-{seeds[-1]}" for store, _, seeds in LONG]
+    ("store", "variants", "seeds"), one_in(4, LONG), ids=[f"{store}-{seeds[0]}-{seeds[-1]}" for store, _, seeds in LONG]
 )
 def test_a_run_goes_on_after_a_cancellation_at_any_moment(
     store: StoreKind, variants: int, seeds: range, tmp_path: Path
@@ -51,7 +52,7 @@ def test_a_run_goes_on_after_a_cancellation_at_any_moment(
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize("first", range(7700, 7800, 10))
+@pytest.mark.parametrize("first", one_in(3, range(7700, 7800, 10)))
 def test_another_process_goes_on_after_a_cancellation_at_any_moment(first: int, tmp_path: Path) -> None:
     """The long form of the same."""
     assert spawn(handed_over(range(first, first + 10), CANCELS, tmp_path, variants=2), tmp_path / "tasks") == []

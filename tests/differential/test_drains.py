@@ -10,6 +10,7 @@ from tests.differential.moments import DRAINS
 from tests.differential.spawning import spawn
 from tests.differential.stopped import StoreKind, handed_over, stopped_runs
 from tests.proof.ledger import Tried
+from tests.widest import one_in
 
 
 @pytest.fixture(autouse=True)
@@ -54,7 +55,7 @@ LONG: list[tuple[StoreKind, int, range]] = [
 @pytest.mark.proof
 @pytest.mark.promise("drain", "random graphs, drained at random moments")
 @pytest.mark.parametrize(
-    ("store", "variants", "seeds"), LONG, ids=[f"{store}-{seeds[0]}-{seeds[-1]}" for store, _, seeds in LONG]
+    ("store", "variants", "seeds"), one_in(4, LONG), ids=[f"{store}-{seeds[0]}-{seeds[-1]}" for store, _, seeds in LONG]
 )
 def test_a_run_goes_on_after_a_drain_at_any_moment(
     store: StoreKind, variants: int, seeds: range, tmp_path: Path, tried: Tried
@@ -65,7 +66,7 @@ def test_a_run_goes_on_after_a_drain_at_any_moment(
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize("first", range(6700, 6800, 10))
+@pytest.mark.parametrize("first", one_in(2, range(6700, 6800, 10)))
 def test_another_process_goes_on_after_a_drain_at_any_moment(first: int, tmp_path: Path) -> None:
     """The long form of the same."""
     assert spawn(handed_over(range(first, first + 10), DRAINS, tmp_path, variants=2), tmp_path / "tasks") == []

@@ -30,6 +30,7 @@ from tests.functional.random_runs import (
     wrong_when_repeated,
 )
 from tests.proof.ledger import Tried
+from tests.widest import one_in
 
 StoreKind = Literal["none", "memory", "sqlite"]
 #: The row of the table of proofs.
@@ -72,7 +73,7 @@ def test_a_program_is_the_same_however_long_its_steps_take(seed: int) -> None:
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize("seed", range(8, 400))
+@pytest.mark.parametrize("seed", one_in(4, range(8, 400)))
 def test_any_program_is_the_same_however_long_its_steps_take(seed: int) -> None:
     """The long form of the same."""
     assert found_in(wrong_in_other_orders(seed)) == []
@@ -88,7 +89,7 @@ def test_a_program_comes_to_the_same_in_whatever_order_its_questions_are_answere
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize("first", range(0, 300, 60))
+@pytest.mark.parametrize("first", one_in(3, range(0, 300, 60)))
 def test_any_program_comes_to_the_same_in_whatever_order_its_questions_are_answered(first: int) -> None:
     """The long form of the same. In a graph it matters which answer a handler has seen first, so there is none."""
     timed = 0
@@ -107,7 +108,7 @@ def test_a_call_that_is_made_again_gives_what_it_gave(seed: int) -> None:
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize("seed", range(200))
+@pytest.mark.parametrize("seed", one_in(4, range(200)))
 def test_any_call_that_is_made_again_gives_what_it_gave(seed: int) -> None:
     """The long form of the same."""
     assert found_in(wrong_when_repeated(draw_programs(seed))) == []
@@ -157,7 +158,7 @@ def test_another_process_goes_on_from_checkpoints(
 @pytest.mark.proof
 @pytest.mark.promise("P1", CHECKPOINTS)
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
-@pytest.mark.parametrize("first", range(200, 300, 10))
+@pytest.mark.parametrize("first", one_in(2, range(200, 300, 10)))
 def test_another_process_goes_on_from_any_checkpoint(first: int, kind: StoreKind, tried: Tried, tmp_path: Path) -> None:
     """The long form of the same."""
     step = 1 if kind == "memory" else 4
@@ -184,7 +185,7 @@ def test_a_program_goes_on_after_a_crash(kind: StoreKind, seed: int, every: int,
 
 @pytest.mark.proof
 @pytest.mark.parametrize("crashes", [1, 2, 3])
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", one_in(4, range(60)))
 def test_any_program_goes_on_after_crashes_at_any_command(seed: int, crashes: int, tmp_path: Path) -> None:
     """The long form of the same: every command of small programs, a part of those of large ones."""
     make = stores_in("memory", tmp_path)
@@ -192,7 +193,7 @@ def test_any_program_goes_on_after_crashes_at_any_command(seed: int, crashes: in
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize("seed", range(60, 90))
+@pytest.mark.parametrize("seed", one_in(3, range(60, 90)))
 def test_any_program_in_a_file_goes_on_after_a_crash(seed: int, tmp_path: Path) -> None:
     """The same over SQLite."""
     assert found_in(wrong_after_crashes(draw_programs(seed), 31, stores_in("sqlite", tmp_path))) == []
@@ -248,7 +249,7 @@ def test_a_program_goes_on_after_a_stop(ways: tuple[Way, ...], kind: StoreKind, 
 
 @pytest.mark.proof
 @pytest.mark.parametrize("kind", ["memory", "sqlite", "none"])
-@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.parametrize("seed", one_in(3, range(100)))
 def test_any_program_goes_on_after_stops_at_any_moment(seed: int, kind: StoreKind, tmp_path: Path) -> None:
     """The long form of the same."""
     assert wrong_after_stops(seed, DRAINS, kind, tmp_path, variants=6)[0] == []

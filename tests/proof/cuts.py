@@ -79,7 +79,7 @@ class OwnServer:
             "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
             " ORDER BY state = 'active' DESC LIMIT 1"
         )
-        with contextlib.suppress(psycopg.OperationalError):
+        with contextlib.suppress(psycopg.OperationalError, ProcessLookupError):  # it may have ended meanwhile
             for (pid,) in self.ask(active):
                 os.kill(int(str(pid)), signal.SIGKILL)
 

@@ -18,7 +18,9 @@ def sealed(line: dict[str, object]) -> bytes:
     return body + b',"check":"' + file_format.checksum(body).encode() + b'"}\n'
 
 
-@pytest.mark.parametrize("every", [41, pytest.param(1, marks=pytest.mark.proof)])
+@pytest.mark.parametrize(
+    "every", [41, pytest.param(5, marks=pytest.mark.proof), pytest.param(1, marks=pytest.mark.exhaustive)]
+)
 def test_every_flipped_bit_is_reported(every: int) -> None:
     """With any bit of any file flipped, each answer is the right one or an error, and one at least is an error."""
     with quick_folder() as folder:
