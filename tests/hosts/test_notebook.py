@@ -1,10 +1,9 @@
 """What a notebook shows: a workflow, a result and a stream, and the progress of a run, whatever is in them."""
 
 import asyncio
-import sys
+import builtins
 from dataclasses import dataclass
 from html.parser import HTMLParser
-from types import ModuleType, SimpleNamespace
 from typing import Never
 
 import pytest
@@ -204,14 +203,11 @@ def test_progress_of_a_run_that_fails_ends_with_how_it_stands() -> None:
 
 
 def test_the_notebook_s_own_display_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    """IPython is asked for a place that can be updated; without it the error says what else to do."""
+    """IPython's builtin is asked for a place that can be updated; without it the error says what else to do."""
     place = Place()
-    module = ModuleType("IPython.display")
-    module.display = lambda thing, *, display_id: place.display(thing) if display_id else None
-    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(display=module))
-    monkeypatch.setitem(sys.modules, "IPython.display", module)
-    run_virtually(show_progress(post().run(Letter("hello"), stream=True)))
-    assert "IDLE_WITH_PENDING_REQUESTS" in place.shown[-1]
-    monkeypatch.setitem(sys.modules, "IPython.display", None)
     with pytest.raises(WrongCallError, match="iterate over the stream"):
         run_virtually(show_progress(post().run(Letter("hello"), stream=True)))
+    shown = lambda thing, *, display_id: place.display(thing) if display_id else None  # noqa: E731
+    monkeypatch.setattr(builtins, "display", shown, raising=False)
+    run_virtually(show_progress(post().run(Letter("hello"), stream=True)))
+    assert "IDLE_WITH_PENDING_REQUESTS" in place.shown[-1]

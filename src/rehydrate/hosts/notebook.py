@@ -6,6 +6,7 @@ IPython is not needed to import this; it is what a notebook has. It drives nothi
 from __future__ import annotations
 
 import asyncio
+import builtins
 from collections.abc import Callable
 from typing import Final, Protocol, cast
 
@@ -87,13 +88,13 @@ def _row(line: Line, now: float) -> tuple[str, str, str]:
 
 
 def _ipython_display() -> Callable[[object], Shown]:
-    try:
-        from IPython.display import display  # noqa: PLC0415  (what a notebook has; never required)
-    except ImportError:
+    # IPython makes `display` a builtin of the programs that it runs; nothing has to be imported for it.
+    found = cast("Callable[..., Shown | None] | None", getattr(builtins, "display", None))
+    if found is None:
         raise WrongCallError(
             "there is no IPython to show progress with.", "Call it in a notebook, or iterate over the stream."
-        ) from None
-    show = cast("Callable[..., Shown | None]", display)
+        )
+    show = found
 
     def shown(thing: object) -> Shown:
         place = show(thing, display_id=True)
