@@ -184,7 +184,7 @@ def test_a_tool_may_leave_its_work_to_the_outside_and_may_return_more_than_a_val
 
     model = talk([[ToolCall("ask_bank", {"account": "a"}), ToolCall("look", {})], "Thanks."], scenario)
     assert sorted(told(model)) == ["it is open", '{"seen":1}']
-    assert model.requests[1]["messages"][-1]["content"] == "What I saw."
+    assert "What I saw." in [message["content"] for message in model.requests[1]["messages"]]
 
 
 def test_a_tool_that_raises_fails_the_run_and_a_resume_tries_it_again():
