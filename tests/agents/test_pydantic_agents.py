@@ -133,10 +133,10 @@ def test_it_goes_on_from_every_checkpoint():
     async def scenario(model):
         async with resources(model) as found:
             driven = await assert_resumable(
-                lambda: clerk(log).workflow, ["refund", "next"], answers=lambda _: True, resources=found, keep=[log]
+                lambda: clerk(log).workflow, ["refund"], answers=lambda _: True, resources=found, keep=[log]
             )
-            assert [output.text for output in driven.outputs] == ["fine", "again"]
-            assert driven.crashes > 10
+            assert [output.text for output in driven.outputs] == ["fine"]
+            assert driven.crashes > 8
 
     with ScriptedModel(SCRIPT) as model:
         asyncio.run(scenario(model))
