@@ -9,7 +9,7 @@ from rehydrate.testing import ModelFailure, ToolCall
 from tests.agents.kit import Desk, quick, talk
 
 
-@pytest.mark.parametrize("status", [408, 409, 429, 500, 503])
+@pytest.mark.parametrize("status", [429, 503, *(pytest.param(n, marks=pytest.mark.proof) for n in (408, 409, 500))])
 def test_a_busy_model_is_asked_again_by_the_policy(status):
     """The attempts are events, with the same key for the provider, and the answer is used."""
     agent = ChatAgent("clerk", quick())
@@ -67,7 +67,7 @@ def test_a_client_that_repeats_by_itself_does_so_inside_of_an_attempt():
     assert [headers["x-stainless-retry-count"] for headers in model.headers] == ["0", "1", "0"]
 
 
-@pytest.mark.parametrize("status", [400, 404, 422])
+@pytest.mark.parametrize("status", [404, *(pytest.param(n, marks=pytest.mark.proof) for n in (400, 422))])
 def test_a_refused_request_fails_at_once_and_a_resume_asks_again(status):
     """What was done before is kept: only the round that failed is asked again."""
     desk = Desk()

@@ -133,10 +133,10 @@ def test_it_goes_on_from_every_checkpoint():
     async def scenario(model):
         async with resources(model) as found:
             driven = await assert_resumable(
-                lambda: clerk(log).workflow, ["refund", "next"], answers=lambda _: True, resources=found, keep=[log]
+                lambda: clerk(log).workflow, ["refund"], answers=lambda _: True, resources=found, keep=[log]
             )
-            assert [output.text for output in driven.outputs] == ["fine", "again"]
-            assert driven.crashes > 10
+            assert [output.text for output in driven.outputs] == ["fine"]
+            assert driven.crashes > 8
 
     with ScriptedModel(SCRIPT) as model:
         asyncio.run(scenario(model))
@@ -184,7 +184,7 @@ def test_a_tool_may_leave_its_work_to_the_outside_and_may_return_more_than_a_val
 
     model = talk([[ToolCall("ask_bank", {"account": "a"}), ToolCall("look", {})], "Thanks."], scenario)
     assert sorted(told(model)) == ["it is open", '{"seen":1}']
-    assert model.requests[1]["messages"][-1]["content"] == "What I saw."
+    assert "What I saw." in [message["content"] for message in model.requests[1]["messages"]]
 
 
 def test_a_tool_that_raises_fails_the_run_and_a_resume_tries_it_again():

@@ -7,7 +7,7 @@ what was said becomes state when the turn is over. It must not know how a client
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
 from rehydrate.api.functional import FunctionalWorkflow, workflow
 from rehydrate.errors import ExecutorDefinitionError, RoundLimitError
@@ -15,6 +15,7 @@ from rehydrate.graph.annotations import UNSET, Annotations, UnresolvedError, sig
 from rehydrate.graph.functional_context import FunctionalContext
 from rehydrate.graph.hints import Hint, describe
 from rehydrate.graph.reducers import add, append
+from rehydrate.graph.step import AnyValue
 from rehydrate.graph.sub_workflow import WorkflowExecutor
 
 from .conversation import CONVERSATION, USAGE, ChatMessage, TextDelta, ToolApproval, Usage, user_message
@@ -24,8 +25,6 @@ from .tools import AnyTool, Toolbox
 
 #: What a prompt function gives: text, or parts of a message in the form of the protocol (text and pictures).
 Content: TypeAlias = str | list[ChatMessage]
-#: What comes in is for the prompt function to know, what goes out for the response type.
-AnyValue: TypeAlias = Any
 
 
 class ChatAgent(WorkflowExecutor):

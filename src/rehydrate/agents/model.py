@@ -10,18 +10,18 @@ from collections.abc import AsyncIterable, Awaitable, Callable, Generator, Mappi
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol, TypeAlias, cast, runtime_checkable
+from typing import Final, Protocol, TypeAlias, cast, runtime_checkable
 
 from rehydrate.errors import ModelCallError, ModelReplyError, ModelUnavailableError, RehydrateError
 from rehydrate.graph.policies import Retry
-from rehydrate.graph.step import Step, step
+from rehydrate.graph.step import AnyValue, Step, step
 from rehydrate.runtime.step_run import current_step
 
 from .conversation import ChatMessage, Reply, TextDelta
 from .replies import ReplyParts
 
 #: What `create` of a client returns; clients have types of their own for it.
-AnyReply: TypeAlias = Any
+AnyReply: TypeAlias = AnyValue
 #: Statuses after which the same request may succeed; so may those from 500 on.
 _PASSING: Final = frozenset({408, 409, 425, 429})
 #: What a provider says to a key that it does not know may show the key.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from rehydrate.api.functional import FunctionalWorkflow, workflow
 from rehydrate.errors import ExecutorDefinitionError, MissingExtraError
@@ -16,6 +16,7 @@ from rehydrate.graph.functional_context import FunctionalContext
 from rehydrate.graph.hints import Hint
 from rehydrate.graph.policies import Retry
 from rehydrate.graph.reducers import add, append
+from rehydrate.graph.step import AnyValue
 from rehydrate.graph.sub_workflow import WorkflowExecutor
 
 from .chat import message_type
@@ -31,9 +32,7 @@ except ImportError as error:
     raise MissingExtraError("rehydrate.agents.pydantic_ai", "pydantic-ai") from error
 
 #: An agent with dependencies and an output of which only the user's code knows the types.
-AnyAgent: TypeAlias = Agent[Any, Any]
-#: What comes in is for the prompt function to know, what goes out for the agent.
-AnyValue: TypeAlias = Any
+AnyAgent: TypeAlias = Agent[AnyValue, AnyValue]
 
 
 @dataclass(frozen=True)

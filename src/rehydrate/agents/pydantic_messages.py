@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import cast
 
 from pydantic import TypeAdapter
 from pydantic_ai import ModelMessage, ModelMessagesTypeAdapter, ModelRequest, ModelResponse, ToolReturn, ToolReturnPart
 
+from rehydrate.graph.step import AnyValue
+
 from .conversation import ChatMessage, Usage
 
-_TOOL_RETURN: TypeAdapter[ToolReturn[Any]] = TypeAdapter(ToolReturn)
+_TOOL_RETURN: TypeAdapter[ToolReturn[AnyValue]] = TypeAdapter(ToolReturn)
 
 
 def messages_of(plain: Sequence[object]) -> list[ModelMessage]:
@@ -50,8 +52,8 @@ def response_of(plain: ChatMessage) -> ModelResponse:
 def plain_result(value: object) -> ChatMessage:
     """Return what a tool has returned as plain values, in the form in which a model gets it."""
     if isinstance(value, ToolReturn):
-        return {"whole": _TOOL_RETURN.dump_python(cast("ToolReturn[Any]", value), mode="json")}
-    part = ToolReturnPart(tool_name="", content=cast("Any", value), tool_call_id="")
+        return {"whole": _TOOL_RETURN.dump_python(cast("ToolReturn[AnyValue]", value), mode="json")}
+    part = ToolReturnPart(tool_name="", content=cast("AnyValue", value), tool_call_id="")
     (message,) = cast(
         "list[ChatMessage]", ModelMessagesTypeAdapter.dump_python([ModelRequest(parts=[part])], mode="json")
     )
@@ -62,6 +64,6 @@ def result_of(plain: ChatMessage) -> object:
     """Return what a tool has returned from plain values."""
     if "whole" in plain:
         return _TOOL_RETURN.validate_python(plain["whole"])
-    part = ToolReturnPart(tool_name="", content=cast("Any", plain["content"]), tool_call_id="")
+    part = ToolReturnPart(tool_name="", content=cast("AnyValue", plain["content"]), tool_call_id="")
     (message,) = messages_of(cast("list[object]", ModelMessagesTypeAdapter.dump_python([ModelRequest(parts=[part])])))
     return cast("ToolReturnPart", message.parts[0]).content

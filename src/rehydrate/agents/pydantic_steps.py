@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from typing import TypeAlias, cast
 
 from pydantic_ai import (
     AbstractToolset,
@@ -36,16 +36,14 @@ from pydantic_ai.toolsets import ToolsetTool
 
 from rehydrate.graph.functional_context import FunctionalContext
 from rehydrate.graph.policies import Retry
-from rehydrate.graph.step import step
+from rehydrate.graph.step import AnyValue, step
 from rehydrate.runtime.step_run import current_step
 
 from .conversation import ChatMessage, TextDelta, ToolApproval, ToolQuestion
 from .model import errors_of
 from .pydantic_messages import plain_response, plain_result, response_of, result_of
 
-#: What tools take and give is theirs.
-AnyValue: TypeAlias = Any
-AnyRun: TypeAlias = RunContext[Any]
+AnyRun: TypeAlias = RunContext[AnyValue]
 
 
 class ModelAsSteps(WrapperModel):
@@ -100,12 +98,14 @@ class ModelAsSteps(WrapperModel):
 
 
 @dataclass
-class _ToolsAsSteps(WrapperToolset[Any]):
+class _ToolsAsSteps(WrapperToolset[AnyValue]):
     """Tools whose calls are steps, told apart by the model's ids of them."""
 
     policies: Mapping[str, Retry]
 
-    async def call_tool(self, name: str, tool_args: dict[str, Any], ctx: AnyRun, tool: ToolsetTool[Any]) -> AnyValue:
+    async def call_tool(
+        self, name: str, tool_args: dict[str, AnyValue], ctx: AnyRun, tool: ToolsetTool[AnyValue]
+    ) -> AnyValue:
         """Call a tool, once for its place in the turn."""
         wrapped = self.wrapped
 
@@ -130,14 +130,14 @@ def _returned(plain: ChatMessage) -> object:
         case "ToolFailed":
             raise ToolFailed(str(plain["message"]))
         case "ApprovalRequired":
-            raise ApprovalRequired(cast("dict[str, Any] | None", plain["metadata"]))
+            raise ApprovalRequired(cast("dict[str, AnyValue] | None", plain["metadata"]))
         case "CallDeferred":
-            raise CallDeferred(cast("dict[str, Any] | None", plain["metadata"]))
+            raise CallDeferred(cast("dict[str, AnyValue] | None", plain["metadata"]))
         case _:
             return result_of(plain)
 
 
-class StepsOfTurn(AbstractCapability[Any]):
+class StepsOfTurn(AbstractCapability[AnyValue]):
     """Makes tool calls steps, and asks people about those that wait for one."""
 
     def __init__(self, agent: str, ctx: FunctionalContext, policies: Mapping[str, Retry]) -> None:
@@ -145,7 +145,7 @@ class StepsOfTurn(AbstractCapability[Any]):
         self._ctx = ctx
         self._policies = policies
 
-    def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
+    def get_wrapper_toolset(self, toolset: AbstractToolset[AnyValue]) -> AbstractToolset[AnyValue]:
         """Make the calls of all tools steps."""
         return _ToolsAsSteps(toolset, self._policies)
 

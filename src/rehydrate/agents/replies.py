@@ -7,12 +7,14 @@ must not import a client, nor judge what the model says.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeAlias, cast
+from typing import TypeAlias, cast
+
+from rehydrate.graph.step import AnyValue
 
 from .conversation import ChatMessage, Usage
 
 #: An object of a client of which only its attributes are known.
-Given: TypeAlias = Any
+Given: TypeAlias = AnyValue
 
 
 class _Call:

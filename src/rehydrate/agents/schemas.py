@@ -7,11 +7,12 @@ knows agents or tools.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, Protocol, TypeAlias, cast, runtime_checkable
+from typing import Final, Protocol, TypeAlias, cast, runtime_checkable
 
 import msgspec
 
 from rehydrate.graph.hints import Hint
+from rehydrate.graph.step import AnyValue
 
 Schema: TypeAlias = dict[str, object]
 _REFS: Final = "#/$defs/"
@@ -57,10 +58,10 @@ def schema_of(hint: Hint) -> Schema:
     return {**root, "$defs": defined} if defined else root
 
 
-def parsed(text: str, hint: Hint) -> Any:  # `Any`: a value of the type that is asked for
+def parsed(text: str, hint: Hint) -> AnyValue:
     """Return JSON text as a value of a type. Raises `SchemaError` with what does not fit, in words for a model."""
     try:
-        return msgspec.json.decode(text, type=cast("type[Any]", hint), dec_hook=_foreign_value)
+        return msgspec.json.decode(text, type=cast("type[AnyValue]", hint), dec_hook=_foreign_value)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise SchemaError(str(error)) from error
 

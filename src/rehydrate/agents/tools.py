@@ -7,9 +7,9 @@ model. It must not know how a conversation is led.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import FrameType, FunctionType
-from typing import Any, Final, Generic, Literal, ParamSpec, Protocol, TypeVar, cast, overload
+from typing import Final, Generic, Literal, ParamSpec, Protocol, TypeVar, cast, overload
 
 import msgspec
 
@@ -18,7 +18,7 @@ from rehydrate.graph.annotations import UNSET, Annotations, UnresolvedError, loc
 from rehydrate.graph.functional_context import FunctionalContext
 from rehydrate.graph.hints import Hint
 from rehydrate.graph.policies import AttemptPolicy, Retry, attempt_policy
-from rehydrate.graph.step import AnyValue, Step
+from rehydrate.graph.step import AnyValue, Running, Step
 
 from .conversation import ChatMessage, ToolApproval, tool_message
 from .schemas import Schema, SchemaError, as_text, parsed, schema_of
@@ -37,7 +37,7 @@ class Tool(Generic[Parameters, Result]):
 
     def __init__(
         self,
-        function: Callable[Parameters, Coroutine[Any, Any, Result] | Result],
+        function: Callable[Parameters, Running[Result] | Result],
         name: str | None,
         policy: AttemptPolicy | None,
         frame: FrameType | None,
@@ -56,7 +56,7 @@ class Tool(Generic[Parameters, Result]):
             raise _wrong(self.name, f"its arguments cannot be shown to a model: {error}") from error
         self._schema.pop("title", None)
 
-    def __call__(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Coroutine[Any, Any, Result]:
+    def __call__(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Running[Result]:
         """Call it as the step that it is."""
         return self.step(*args, **kwargs)
 
@@ -81,7 +81,7 @@ class Tool(Generic[Parameters, Result]):
         return f"<tool {self.name!r}>"
 
 
-AnyTool = Tool[..., Any]
+AnyTool = Tool[..., AnyValue]
 
 
 class Toolbox:
@@ -101,7 +101,7 @@ class Toolbox:
         """All of them, in the form of the protocol."""
         return [tool.schema for tool in self._tools.values()]
 
-    async def run(self, call: Mapping[str, Any], ctx: FunctionalContext) -> ChatMessage:
+    async def run(self, call: Mapping[str, AnyValue], ctx: FunctionalContext) -> ChatMessage:
         """Do what a model asks for and return what to tell it: a result, or what was wrong.
 
         Raises `StepFailedError` where the tool is to fail the run, or its program is wrong.
@@ -135,7 +135,7 @@ class Toolbox:
 def _arguments_of(function: Callable[..., object], name: str, frame: FrameType | None) -> type[msgspec.Struct]:
     """Return a struct of a function's parameters; raises `ExecutorDefinitionError`."""
     annotations = Annotations(function, None, local_names(function, frame))
-    fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
+    fields: list[tuple[str, AnyValue] | tuple[str, AnyValue, AnyValue]] = []
     for parameter in signature_of(function).parameters.values():
         if parameter.kind not in {parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY}:
             raise _wrong(name, f"parameter {parameter.name!r} cannot be given by name")
@@ -148,7 +148,7 @@ def _arguments_of(function: Callable[..., object], name: str, frame: FrameType |
         if parameter.default is parameter.empty:
             fields.append((parameter.name, hint))
         else:  # what the model leaves out is the function's own default
-            fields.append((parameter.name, cast("Any", hint) | msgspec.UnsetType, msgspec.UNSET))
+            fields.append((parameter.name, cast("AnyValue", hint) | msgspec.UnsetType, msgspec.UNSET))
     return msgspec.defstruct(name, fields, forbid_unknown_fields=True, kw_only=True)
 
 
@@ -160,14 +160,14 @@ class ToolMaker(Protocol):
     """What `@tool(...)` is: it makes a function a tool."""
 
     @overload
-    def __call__(self, function: Callable[Parameters, Coroutine[Any, Any, Result]], /) -> Tool[Parameters, Result]: ...
+    def __call__(self, function: Callable[Parameters, Running[Result]], /) -> Tool[Parameters, Result]: ...
 
     @overload
     def __call__(self, function: Callable[Parameters, Result], /) -> Tool[Parameters, Result]: ...
 
 
 @overload
-def tool(function: Callable[Parameters, Coroutine[Any, Any, Result]], /) -> Tool[Parameters, Result]: ...
+def tool(function: Callable[Parameters, Running[Result]], /) -> Tool[Parameters, Result]: ...
 
 
 @overload

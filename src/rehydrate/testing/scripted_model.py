@@ -12,10 +12,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, ClassVar, Final, Self, TypeAlias, cast
+from typing import ClassVar, Final, Self, TypeAlias, cast
+
+from rehydrate.graph.step import AnyValue
 
 #: A message, or a request, in the form of the protocol.
-Plain: TypeAlias = dict[str, Any]  # `Any`: tests look into it
+Plain: TypeAlias = dict[str, AnyValue]
 #: How often its thread looks whether it is to end, in seconds.
 _POLL: Final = 0.05
 
@@ -113,7 +115,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     timeout: ClassVar[float | None] = 30.0
 
-    def __init__(self, model: ScriptedModel, *args: Any) -> None:  # `Any`: the server's own
+    def __init__(self, model: ScriptedModel, *args: AnyValue) -> None:
         self._model = model
         super().__init__(*args)
 
