@@ -1,0 +1,234 @@
+"""Checkpoints of theirs in one form, whichever release has written them: questions, state, messages, sub-workflows.
+
+Four layouts are known, by what stands in the file; docs/import-agent-framework.md names the releases. Any other is
+refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from .inert import Refused
+from .trees import Node, fields_of, has_class, is_empty, items_of, text_of
+
+#: The version that every release so far has written into its files.
+VERSION: Final = "1.0"
+_EXECUTORS: Final = "_executor_state"
+_EDGES: Final = "_edge_state"
+_OF_REQUESTS: Final = "_af_pending_request_info"
+#: What the framework keeps among the state of the application.
+_KWARGS: Final = ("_workflow_run_kwargs", "_resolved_workflow_run_kwargs", "_routed_workflow_run_kwargs")
+_RAW_KWARGS: Final = ("_raw_function_invocation_kwargs", "_raw_client_kwargs")
+_CHILD: Final = "sub_workflow_checkpoint"
+_EVENTS: Final = ("WorkflowEvent", "RequestInfoEvent")
+_ON_THE_WAY: Final = ("SubWorkflowRequestMessage", *_EVENTS)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """An open question. `response` is a type as its name or node, `None` where the release did not keep it; `inner` is
+    the question of a sub-workflow that this one passes on."""
+
+    request_id: str
+    executor_id: str
+    data: Node
+    response: Node
+    inner: str | None = None
+
+
+@dataclass(frozen=True)
+class Message:
+    """A message on its way; `answers` is the question that it is the answer to."""
+
+    source: str
+    target: str | None
+    data: Node
+    answers: Asked | None = None
+
+
+@dataclass(frozen=True)
+class Execution:
+    """One execution of a sub-workflow. `whole`: all of it is there; else only its questions are."""
+
+    executor_id: str
+    inside: Saved
+    whole: bool
+
+
+@dataclass
+class Saved:
+    """What one running workflow had. `texts`: values of unknown types were kept as texts."""
+
+    name: str
+    texts: bool
+    asked: list[Asked] = field(default_factory=list[Asked])
+    state: dict[str, Node] = field(default_factory=dict[str, Node])
+    executor_states: dict[str, dict[str, Node]] = field(default_factory=dict[str, dict[str, Node]])
+    executions: list[Execution] = field(default_factory=list[Execution])
+    messages: list[Message] = field(default_factory=list[Message])
+    #: Messages that joins hold, by the sources of the join and its target; `None` where the release did not keep them.
+    joins: dict[str, Node] | None = None
+    #: Settings of the run that are kept among the state and have no place here.
+    kwargs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class SavedFile:
+    """A whole file: whose checkpoint it is, its place in the chain, and the run. `chain` groups files of one run."""
+
+    checkpoint_id: str
+    previous: str | None
+    chain: str | None
+    timestamp: str
+    iteration: int
+    run: Saved
+
+
+def saved_file(tree: Node) -> SavedFile:
+    """Return the checkpoint of a file's tree. Raises `Refused`."""
+    fields = fields_of(tree, "the file")
+    what = "the file"
+    version = fields.get("version", VERSION)
+    if "checkpoint_id" not in fields or "messages" not in fields:
+        raise Refused("it is no checkpoint of agent-framework-core")
+    if version != VERSION:
+        raise Refused(f"it has version {version!r}, and version {VERSION!r} is known")
+    iteration = fields.get("iteration_count")
+    return SavedFile(
+        text_of(fields, "checkpoint_id", what),
+        previous if isinstance(previous := fields.get("previous_checkpoint_id"), str) else None,
+        None if "graph_signature_hash" in fields else text_of(fields, "workflow_id", what),
+        text_of(fields, "timestamp", what),
+        iteration if isinstance(iteration, int) else 0,
+        _saved(fields),
+    )
+
+
+def _saved(fields: dict[str, Node]) -> Saved:
+    """Return one workflow's part, by its layout."""
+    if "executor_states" in fields:
+        return _first_betas(fields)
+    if "shared_state" in fields:
+        return _common(fields, "workflow_id", "shared_state", texts=True)
+    if "graph_signature_hash" in fields and "state" in fields:
+        return _common(fields, "workflow_name", "state", texts=False)
+    raise Refused("its layout is none that is known")
+
+
+def _common(fields: dict[str, Node], name: str, state_key: str, *, texts: bool) -> Saved:
+    state = fields_of(fields[state_key], "the state")
+    saved = Saved(text_of(fields, name, "the checkpoint"), texts)
+    executors = fields_of(state.pop(_EXECUTORS, ["d"]), "the executors' state")
+    edges = state.pop(_EDGES, None)
+    if edges is not None:
+        saved.joins = fields_of(edges, "the edges' state")
+    _take_state(saved, state)
+    for executor_id, node in executors.items():
+        _executor(saved, executor_id, fields_of(node, f"the state of {executor_id!r}"))
+    events = fields_of(fields.get("pending_request_info_events", ["d"]), "the questions")
+    saved.asked = [_asked(event, request_id) for request_id, event in events.items()]
+    saved.messages = _messages(fields)
+    return saved
+
+
+def _take_state(saved: Saved, state: dict[str, Node]) -> None:
+    given = tuple(key for key in (*_KWARGS, *_RAW_KWARGS) if not is_empty(state.pop(key, None)))
+    saved.kwargs = given
+    saved.state = state
+
+
+def _executor(saved: Saved, executor_id: str, state: dict[str, Node]) -> None:
+    """Sort an executor's state: that of a sub-workflow, in either form, or its own."""
+    inside = state.pop(_CHILD, None)
+    if inside is not None:
+        saved.executions.append(Execution(executor_id, _saved(fields_of(inside, "a sub-workflow")), whole=True))
+    elif "execution_contexts" in state and "request_to_execution" in state:
+        contexts = fields_of(state.pop("execution_contexts"), "the executions")
+        del state["request_to_execution"]
+        for context in contexts.values():
+            saved.executions.append(_execution(executor_id, fields_of(context, "an execution"), texts=saved.texts))
+    if state:
+        saved.executor_states[executor_id] = state
+
+
+def _execution(executor_id: str, context: dict[str, Node], *, texts: bool) -> Execution:
+    if not is_empty(context.get("collected_responses")):
+        raise Refused(f"answers to some questions of {executor_id!r} wait there for others, and no release goes on so")
+    events = fields_of(context.get("pending_requests", ["d"]), "the questions of an execution")
+    inside = Saved(executor_id, texts, [_asked(event, request_id) for request_id, event in events.items()])
+    return Execution(executor_id, inside, whole=False)
+
+
+def _asked(node: Node, request_id: str) -> Asked:
+    """Return a question: an event of theirs, as an object or as its dict."""
+    event = fields_of(node, "a question")
+    event = {key.removeprefix("_"): value for key, value in event.items()}
+    executor_id = text_of(event, "source_executor_id", f"question {request_id!r}")
+    data = event.get("data")
+    return Asked(request_id, executor_id, data, event.get("response_type"), _passed_on(data))
+
+
+def _passed_on(data: Node) -> str | None:
+    """Return the id of the question that a parent passes on for its sub-workflow."""
+    for _ in range(4):
+        if not has_class(data, *_ON_THE_WAY):
+            return None
+        fields = {key.removeprefix("_"): value for key, value in fields_of(data, "a question").items()}
+        found = fields.get("request_id")
+        if isinstance(found, str):
+            return found
+        data = fields.get("source_event")
+    return None
+
+
+def _messages(fields: dict[str, Node]) -> list[Message]:
+    found: list[Message] = []
+    for source, each in fields_of(fields["messages"], "the messages").items():
+        for node in items_of(each, "the messages"):
+            message = fields_of(node, "a message")
+            target = message.get("target_id")
+            event = message.get("original_request_info_event")
+            answered = _asked(event, "an answered question") if event is not None else None
+            found.append(Message(source, target if isinstance(target, str) else None, message.get("data"), answered))
+            if message.get("original_request") is not None:
+                raise Refused("it holds an answer on its way, which this release kept without its question")
+    return found
+
+
+def _first_betas(fields: dict[str, Node]) -> Saved:
+    """The betas of October 2025: questions are kept by an executor of their own, without the type of the answer."""
+    saved = Saved(text_of(fields, "workflow_id", "the checkpoint"), texts=True)
+    state = fields_of(fields.get("shared_state", ["d"]), "the state")
+    state.pop(_OF_REQUESTS, None)
+    _take_state(saved, state)
+    for executor_id, node in fields_of(fields["executor_states"], "the executors' state").items():
+        own = fields_of(node, f"the state of {executor_id!r}")
+        if "request_events" in own:
+            saved.asked += _of_gate(own)
+        elif "request_info_executor_states" in own or "executions" in own:
+            inside = Saved(executor_id, texts=True)
+            for gate in fields_of(own.get("request_info_executor_states", ["d"]), "the questions").values():
+                inside.asked += _of_gate(fields_of(gate, "the questions"))
+            saved.executions.append(Execution(executor_id, inside, whole=False))
+        elif own:
+            saved.executor_states[executor_id] = own
+    saved.messages = _messages(fields)
+    return saved
+
+
+def _of_gate(state: dict[str, Node]) -> list[Asked]:
+    found: list[Asked] = []
+    for request_id, node in fields_of(state["request_events"], "the questions").items():
+        event = fields_of(node, "a question")
+        given = fields_of(event.get("request_data"), "a question's data")
+        executor_id = text_of(event, "source_executor_id", f"question {request_id!r}")
+        value = given.get("value")
+        data: Node = value
+        if given.get("kind") in {"dataclass", "dict"}:
+            fields = fields_of(value, "a question's data")
+            base = {"request_id", "source_executor_id"}  # of the base class that questions had in these releases
+            kept: list[Node] = [part for key, item in fields.items() if key not in base for part in (key, item)]
+            data = ["o", text_of(given, "type", "a question's data"), False, ["l"], ["d", *kept]]
+        found.append(Asked(request_id, executor_id, data, None))
+    return found
