@@ -41,6 +41,7 @@ from .functional import NonDeterminismError, StepFailedError
 from .migration import HomelessWorkError, MigrationError, MissingMigrationError, NewerVersionError
 from .offers import NothingRunsError, OfferConflictError
 from .restore import (
+    AgentFrameworkImportError,
     CaptureError,
     CheckpointCorruptError,
     CheckpointFormatError,
@@ -80,6 +81,7 @@ from .store import (
 )
 
 __all__ = [
+    "AgentFrameworkImportError",
     "AlreadyAnsweredError",
     "AnswerError",
     "AnswerTypeError",

@@ -206,8 +206,8 @@ _STEPS: Final[dict[int, _Step]] = {
     ord("0"): Machine.pop,
     ord("1"): Machine.pop_marked,
     ord("N"): _const(None),
-    0x88: lambda machine: machine.push(True),  # noqa: FBT003
-    0x89: lambda machine: machine.push(False),  # noqa: FBT003
+    0x88: lambda machine: machine.push(True),
+    0x89: lambda machine: machine.push(False),
     ord("K"): lambda machine: machine.number(1),
     ord("M"): lambda machine: machine.number(2),
     ord("J"): Machine.int4,

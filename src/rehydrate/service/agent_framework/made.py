@@ -5,7 +5,7 @@ The only code that runs for them makes texts and numbers of dates and the like; 
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 from collections.abc import Callable
 from typing import Final, cast
 
@@ -94,7 +94,7 @@ def _uuid(state: object) -> Scalar:
 def _date(items: list[object]) -> Scalar:
     match items:
         case [bytes(raw)] if len(raw) == _DATE:
-            return Scalar("date", [datetime.date(int.from_bytes(raw[:2], "big"), raw[2], raw[3]).isoformat()])
+            return Scalar("date", [dt.date(int.from_bytes(raw[:2], "big"), raw[2], raw[3]).isoformat()])
         case _:
             raise Refused("a stored date is none")
 
@@ -105,7 +105,7 @@ def _moment(items: list[object]) -> Scalar:
             fold, month = divmod(raw[2], _FOLD)
             year = int.from_bytes(raw[:2], "big")
             micro = int.from_bytes(raw[7:], "big")
-            made = datetime.datetime(year, month, raw[3], raw[4], raw[5], raw[6], micro)  # noqa: DTZ001  (its zone is beside it)
+            made = dt.datetime(year, month, raw[3], raw[4], raw[5], raw[6], micro)  # noqa: DTZ001  (its zone is beside it)
             return Scalar("datetime", [made.isoformat(), fold, *zone])
         case _:
             raise Refused("a stored date with time is none")
@@ -115,7 +115,7 @@ def _time(items: list[object]) -> Scalar:
     match items:
         case [bytes(raw), *zone] if len(raw) == _TIME and len(zone) <= 1:
             fold, hour = divmod(raw[0], _FOLD)
-            made = datetime.time(hour, raw[1], raw[2], int.from_bytes(raw[3:], "big"))
+            made = dt.time(hour, raw[1], raw[2], int.from_bytes(raw[3:], "big"))
             return Scalar("time", [made.isoformat(), fold, *zone])
         case _:
             raise Refused("a stored time is none")
@@ -124,7 +124,7 @@ def _time(items: list[object]) -> Scalar:
 def _span(items: list[object]) -> Scalar:
     match items:
         case [int(days), int(seconds), int(micro)]:
-            datetime.timedelta(days, seconds, micro)
+            dt.timedelta(days, seconds, micro)
             return Scalar("timedelta", [days, seconds, micro])
         case _:
             raise Refused("a stored timedelta is none")

@@ -126,6 +126,5 @@ class _Writer:
         """Read an object that an early release stored as JSON beside its type."""
         module, _, cls = name.partition(":")
         full = self._listed.check(module, cls)
-        args = [] if isinstance(inner, dict) else [inner]
-        state = inner if isinstance(inner, dict) else None
-        return ["o", full, False, ["l", *self._each(args, depth)], self.node(cast("object", state), depth)]
+        node = self.node(inner, depth)
+        return ["o", full, False, ["l"], node] if isinstance(inner, dict) else ["o", full, False, ["l", node], None]

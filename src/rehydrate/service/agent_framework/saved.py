@@ -21,6 +21,8 @@ _OF_REQUESTS: Final = "_af_pending_request_info"
 _KWARGS: Final = ("_workflow_run_kwargs", "_resolved_workflow_run_kwargs", "_routed_workflow_run_kwargs")
 _RAW_KWARGS: Final = ("_raw_function_invocation_kwargs", "_raw_client_kwargs")
 _CHILD: Final = "sub_workflow_checkpoint"
+#: Fields of the base class that questions had in the first betas.
+_BASE: Final = frozenset({"request_id", "source_executor_id"})
 _EVENTS: Final = ("WorkflowEvent", "RequestInfoEvent")
 _ON_THE_WAY: Final = ("SubWorkflowRequestMessage", *_EVENTS)
 
@@ -75,10 +77,15 @@ class Saved:
 
 @dataclass(frozen=True)
 class SavedFile:
-    """A whole file: whose checkpoint it is, its place in the chain, and the run. `chain` groups files of one run."""
+    """A whole file: the checkpoint, its place among others, and the run.
+
+    Later releases keep the checkpoint before it (`previous`) and a hash of the graph; early ones which workflow object
+    wrote it (`chain`).
+    """
 
     checkpoint_id: str
     previous: str | None
+    graph: str | None
     chain: str | None
     timestamp: str
     iteration: int
@@ -95,10 +102,12 @@ def saved_file(tree: Node) -> SavedFile:
     if version != VERSION:
         raise Refused(f"it has version {version!r}, and version {VERSION!r} is known")
     iteration = fields.get("iteration_count")
+    previous, graph = fields.get("previous_checkpoint_id"), fields.get("graph_signature_hash")
     return SavedFile(
         text_of(fields, "checkpoint_id", what),
-        previous if isinstance(previous := fields.get("previous_checkpoint_id"), str) else None,
-        None if "graph_signature_hash" in fields else text_of(fields, "workflow_id", what),
+        previous if isinstance(previous, str) else None,
+        graph if isinstance(graph, str) else None,
+        None if graph is not None else text_of(fields, "workflow_id", what),
         text_of(fields, "timestamp", what),
         iteration if isinstance(iteration, int) else 0,
         _saved(fields),
@@ -127,7 +136,7 @@ def _common(fields: dict[str, Node], name: str, state_key: str, *, texts: bool) 
     for executor_id, node in executors.items():
         _executor(saved, executor_id, fields_of(node, f"the state of {executor_id!r}"))
     events = fields_of(fields.get("pending_request_info_events", ["d"]), "the questions")
-    saved.asked = [_asked(event, request_id) for request_id, event in events.items()]
+    saved.asked = [_asked(event) for event in events.values()]
     saved.messages = _messages(fields)
     return saved
 
@@ -156,21 +165,22 @@ def _execution(executor_id: str, context: dict[str, Node], *, texts: bool) -> Ex
     if not is_empty(context.get("collected_responses")):
         raise Refused(f"answers to some questions of {executor_id!r} wait there for others, and no release goes on so")
     events = fields_of(context.get("pending_requests", ["d"]), "the questions of an execution")
-    inside = Saved(executor_id, texts, [_asked(event, request_id) for request_id, event in events.items()])
+    inside = Saved(executor_id, texts, [_asked(event) for event in events.values()])
     return Execution(executor_id, inside, whole=False)
 
 
-def _asked(node: Node, request_id: str) -> Asked:
+def _asked(node: Node) -> Asked:
     """Return a question: an event of theirs, as an object or as its dict."""
     event = fields_of(node, "a question")
     event = {key.removeprefix("_"): value for key, value in event.items()}
+    request_id = text_of(event, "request_id", "a question")
     executor_id = text_of(event, "source_executor_id", f"question {request_id!r}")
     data = event.get("data")
-    return Asked(request_id, executor_id, data, event.get("response_type"), _passed_on(data))
+    return Asked(request_id, executor_id, data, event.get("response_type"), passed_on(data))
 
 
-def _passed_on(data: Node) -> str | None:
-    """Return the id of the question that a parent passes on for its sub-workflow."""
+def passed_on(data: Node) -> str | None:
+    """Return the id of the question that a parent passes on for its sub-workflow; `None` for anything else."""
     for _ in range(4):
         if not has_class(data, *_ON_THE_WAY):
             return None
@@ -183,17 +193,22 @@ def _passed_on(data: Node) -> str | None:
 
 
 def _messages(fields: dict[str, Node]) -> list[Message]:
-    found: list[Message] = []
-    for source, each in fields_of(fields["messages"], "the messages").items():
-        for node in items_of(each, "the messages"):
-            message = fields_of(node, "a message")
-            target = message.get("target_id")
-            event = message.get("original_request_info_event")
-            answered = _asked(event, "an answered question") if event is not None else None
-            found.append(Message(source, target if isinstance(target, str) else None, message.get("data"), answered))
-            if message.get("original_request") is not None:
-                raise Refused("it holds an answer on its way, which this release kept without its question")
-    return found
+    return [
+        message_of(node, source)
+        for source, each in fields_of(fields["messages"], "the messages").items()
+        for node in items_of(each, "the messages")
+    ]
+
+
+def message_of(node: Node, source: str) -> Message:
+    """Return a message on its way. Raises `Refused`."""
+    message = fields_of(node, "a message")
+    target = message.get("target_id")
+    event = message.get("original_request_info_event")
+    if message.get("original_request") is not None:
+        raise Refused("it holds an answer on its way, which this release kept without its question's id")
+    answered = _asked(event) if event is not None else None
+    return Message(source, target if isinstance(target, str) else None, message.get("data"), answered)
 
 
 def _first_betas(fields: dict[str, Node]) -> Saved:
@@ -213,8 +228,31 @@ def _first_betas(fields: dict[str, Node]) -> Saved:
             saved.executions.append(Execution(executor_id, inside, whole=False))
         elif own:
             saved.executor_states[executor_id] = own
-    saved.messages = _messages(fields)
+    for message in _messages(fields):
+        asked = _to_gate(message)
+        if asked is None:
+            saved.messages.append(message)
+        elif all(asked.request_id != known.request_id for known in saved.asked):
+            saved.asked.append(asked)
     return saved
+
+
+def _to_gate(message: Message) -> Asked | None:
+    """Return the question that a message is, which had not yet come to the executor that keeps questions."""
+    match message.data:
+        case ["o", str(name), _, ["l"], ["d", *_] as node]:
+            fields = fields_of(node, "a message")
+        case _:
+            return None
+    request_id = fields.get("request_id")
+    if not isinstance(request_id, str) or not _BASE.issubset(fields):
+        return None
+    return Asked(request_id, message.source, _without_base(name, fields), None)
+
+
+def _without_base(name: str, fields: dict[str, Node]) -> Node:
+    kept: list[Node] = [part for key, item in fields.items() if key not in _BASE for part in (key, item)]
+    return ["o", name, False, ["l"], ["d", *kept]]
 
 
 def _of_gate(state: dict[str, Node]) -> list[Asked]:
@@ -226,9 +264,7 @@ def _of_gate(state: dict[str, Node]) -> list[Asked]:
         value = given.get("value")
         data: Node = value
         if given.get("kind") in {"dataclass", "dict"}:
-            fields = fields_of(value, "a question's data")
-            base = {"request_id", "source_executor_id"}  # of the base class that questions had in these releases
-            kept: list[Node] = [part for key, item in fields.items() if key not in base for part in (key, item)]
-            data = ["o", text_of(given, "type", "a question's data"), False, ["l"], ["d", *kept]]
+            name = text_of(given, "type", "a question's data")
+            data = _without_base(name, fields_of(value, "a question's data"))
         found.append(Asked(request_id, executor_id, data, None))
     return found

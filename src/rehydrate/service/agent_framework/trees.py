@@ -9,7 +9,7 @@ from typing import TypeAlias, cast
 
 from .inert import Refused
 
-Node: TypeAlias = None | bool | int | float | str | list["Node"]
+Node: TypeAlias = bool | int | float | str | list["Node"] | None
 
 
 def class_of(node: Node) -> str | None:
