@@ -13,6 +13,7 @@ from rehydrate.errors import WrongCallError
 
 from .cancel import cancel
 from .endings import Ending
+from .import_maf import import_maf
 from .offer import offer
 from .output import Output
 from .run import answer, fork, resume, run
@@ -20,7 +21,7 @@ from .session import OtherCommand, Wired
 from .worker import worker
 
 #: The commands, in the order in which help shows them.
-_COMMANDS: tuple[click.Command, ...] = (run, resume, answer, offer, fork, cancel, worker)
+_COMMANDS: tuple[click.Command, ...] = (run, resume, answer, offer, fork, cancel, worker, import_maf)
 _NAME = "rehydrate"
 
 
