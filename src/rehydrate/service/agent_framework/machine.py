@@ -10,7 +10,7 @@ import struct
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from .inert import MAX_NUMBER, MAX_STEPS, Group, GroupKind, Made, Named, Refused
+from .inert import MAX_NUMBER, MAX_STEPS, Group, GroupKind, Made, Named, Refused, Scalar
 from .listed import Listed
 from .made import called, filled
 
@@ -106,6 +106,10 @@ class Machine:
     def raw(self, size: int) -> None:
         """Read bytes."""
         self.push(self._take(self._number(size)))
+
+    def mutable_bytes(self) -> None:
+        """Read a bytearray."""
+        self.push(Scalar("bytearray", [self._take(self._number(8))]))
 
     def long(self, size: int) -> None:
         """Read a whole number of any length."""
@@ -220,7 +224,7 @@ _STEPS: Final[dict[int, _Step]] = {
     ord("C"): lambda machine: machine.raw(1),
     ord("B"): lambda machine: machine.raw(4),
     0x8E: lambda machine: machine.raw(8),
-    0x96: lambda machine: machine.raw(8),
+    0x96: Machine.mutable_bytes,
     ord(")"): _empty("tuple"),
     ord("]"): _empty("list"),
     ord("}"): _empty("dict"),

@@ -6,14 +6,13 @@ It opens the files itself and starts the process with an empty environment; what
 from __future__ import annotations
 
 import contextlib
+import json
 import subprocess
 import sys
 import threading
 from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, Final, cast
-
-import msgspec
 
 from . import child
 from .child import FORBIDDEN, LENGTH, SECONDS
@@ -29,7 +28,7 @@ class FileReader:
     """Reads files one after the other; a process that ended over one is replaced for the next."""
 
     def __init__(self, names: Iterable[str], *, seconds: float = SECONDS) -> None:
-        self._names = msgspec.json.encode(sorted(names))
+        self._names = json.dumps(sorted(names)).encode()
         self._seconds = seconds
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -66,7 +65,7 @@ class FileReader:
             timer.cancel()
         if answer[:1] != b"+":
             raise Refused(answer[1:].decode("utf-8", "replace"))
-        return cast("Node", msgspec.json.decode(answer[1:]))
+        return cast("Node", json.loads(answer[1:]))
 
     def _start(self) -> subprocess.Popen[bytes]:
         root = Path(child.__file__).parents[3]
