@@ -21,7 +21,7 @@ from tests.agent_framework.hostile import PROTO, bombs, calls, file_with, name, 
 CALLS = sorted(calls(Path("marker")))
 BOMBS = sorted(bombs())
 #: What refusals of calls say: the name is not on the list, or the bytes are not of the few forms that are read.
-GROUNDS = ("not in the list", "not read", "protocol", "calls what is no name", "fills what is no object")
+GROUNDS = ("the list of types lacks", "not read", "protocol", "calls what is no name", "fills what is no object")
 
 
 @pytest.mark.parametrize("way", CALLS)
@@ -85,7 +85,7 @@ def test_damaged_bytes_are_refused(data, why) -> None:
 def test_a_type_outside_of_the_list_is_named() -> None:
     """A type is on the list by its full name or, from the workflow, by its name in any module."""
     data = PROTO + name("theirs.app", "Scratch") + b")\x81}" + text("a") + b"K\x01sb."
-    outside = "type 'theirs.app:Scratch' is not in the list of types"
+    outside = "the list of types lacks 'theirs.app:Scratch': add what is yours to types"
     assert refusal(file_with(data, "theirs.app:Scratch")) == outside
     assert refusal(file_with(data, "theirs.app:Scratch"), "theirs:Scratch", ":Other") == outside
     assert refusal(file_with(data, "theirs.app:Scratch"), "theirs.app:Scratch") is None
@@ -94,7 +94,7 @@ def test_a_type_outside_of_the_list_is_named() -> None:
         "an object of 'theirs.app:Scratch' is said to be one of 'theirs.app:Other'"
     )
     beta = json.dumps({"version": "1.0", "a": {"__af_dataclass__": "os:system", "value": {}}}).encode()
-    assert refusal(beta) == "type 'os:system' is not in the list of types"
+    assert refusal(beta) == "the list of types lacks 'os:system': add what is yours to types"
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,9 @@ def test_a_file_that_takes_too_long_is_given_up() -> None:
 )
 def test_the_reading_process_may_do_nothing_once_it_has_started(deed) -> None:
     """What a fault in the reading could lead to ends the process, with a code of its own."""
-    script = f"import os, sys; sys.path.insert(0, sys.argv[1]); from {child.__name__} import _close_in; _close_in()\n{deed}\n"
+    script = (
+        f"import os, sys; sys.path.insert(0, sys.argv[1]); from {child.__name__} import close_in; close_in()\n{deed}"
+    )
     root = str(Path(child.__file__).parents[3])
     done = run_python(script, root)
     assert done == child.FORBIDDEN

@@ -25,6 +25,8 @@ MEMORY: Final = 2 * 1024 * 1024 * 1024
 SECONDS: Final = 60
 #: How a length is written before what it counts.
 LENGTH: Final = 8
+#: What bytes that nobody wrote can raise on their way through the reading, beside `Refused`.
+READING_ERRORS: Final = (ValueError, TypeError, ArithmeticError, LookupError, RecursionError, MemoryError)
 #: The exit code of a process that tried something forbidden.
 FORBIDDEN: Final = 77
 
@@ -34,7 +36,7 @@ def main() -> None:
     source, target = sys.stdin.buffer, sys.stdout.buffer
     listed = Listed(json.loads(_frame(source)))
     _warm_up(listed)
-    _close_in()
+    close_in()
     while data := _frame(source):
         answer = _answer(data, listed).encode("utf-8", "surrogatepass")
         target.write(len(answer).to_bytes(LENGTH, "little") + answer)
@@ -59,7 +61,7 @@ def _answer(data: bytes, listed: Listed) -> str:
         return f"-a value is nested deeper than {MAX_DEPTH} levels"
     except MemoryError:
         return "-it takes more memory to read than is given"
-    except (ValueError, TypeError, ArithmeticError, LookupError) as error:
+    except READING_ERRORS as error:
         return f"-it is damaged ({type(error).__name__}: {str(error)[:200]})"
 
 
@@ -69,7 +71,7 @@ def _warm_up(listed: Listed) -> None:
         _answer(data, listed)
 
 
-def _close_in() -> None:
+def close_in() -> None:
     """Give up what this process will not need; where the system has no limits, the watch remains."""
     if resource is not None:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))

@@ -91,8 +91,8 @@ async def import_agent_framework(
     store = storage if storage is not None else workflow.checkpoint_storage
     if store is not None:
         check_store(store)
-    job = _Import(workflow, types or {}, frozenset(leave_out))
-    done = await asyncio.to_thread(job.run, Path(folder), every=every)
+    placer = Placer(workflow, types or {}, frozenset(leave_out))
+    done = await asyncio.to_thread(_imported, placer, workflow.name, Path(folder), every=every)
     if done.refused and not skip_refused:
         raise AgentFrameworkImportError(str(folder), tuple(done.refused.items()))
     if store is None:
@@ -109,8 +109,8 @@ def _check_names(leave_out: Collection[str]) -> None:
             raise WrongCallError(f"leave_out names {name!r}.", f"Pass a list of {known}.")
 
 
-class _Import:
-    """One import up to the store: reads, chooses and places."""
+class Placer:
+    """Makes legacy runs of one workflow of what was read."""
 
     def __init__(self, workflow: Workflow, types: TypeMap, leave_out: Collection[str]) -> None:
         self._workflow = workflow
@@ -119,42 +119,13 @@ class _Import:
         self._values = Values(codec, types)
         self._early = Values(codec, types, texts=True)
 
-    def run(self, folder: Path, *, every: bool) -> AgentFrameworkImport:
-        """Return what each file is here."""
-        saved, refused = self._read(_files(folder))
-        passed: dict[str, str] = {}
-        try:
-            mine = of_workflow(saved, self._workflow.name)
-            later = {} if every else newest(mine)
-        except Refused as error:
-            raise AgentFrameworkImportError(str(folder), (*refused.items(), (str(folder), str(error)))) from error
-        runs: list[ImportedAgentRun] = []
-        for file, found in saved.items():
-            if file not in mine:
-                passed[file] = f"it is of workflow {found.run.name!r}"
-            elif file in later:
-                passed[file] = f"checkpoint {later[file]!r} comes behind it"
-            else:
-                try:
-                    runs.append(self._placed(file, found))
-                except (Refused, RehydrateError) as error:
-                    refused[file] = str(error)
-        return AgentFrameworkImport(tuple(runs), passed, refused)
+    @property
+    def names(self) -> list[str]:
+        """Names of types that files may hold, for the closed list."""
+        return self._values.names
 
-    def _read(self, files: Sequence[Path]) -> tuple[dict[str, SavedFile], dict[str, str]]:
-        saved: dict[str, SavedFile] = {}
-        refused: dict[str, str] = {}
-        with FileReader(self._values.names) as reader:
-            for path in files:
-                try:
-                    saved[path.name] = found = saved_file(reader.read(path))
-                    moment(found)
-                except Refused as error:
-                    refused[path.name] = str(error)
-                    saved.pop(path.name, None)
-        return saved, refused
-
-    def _placed(self, file: str, found: SavedFile) -> ImportedAgentRun:
+    def placed(self, file: str, found: SavedFile) -> ImportedAgentRun:
+        """Return a checkpoint of theirs as a run. Raises `Refused`, and errors of a workflow that it does not fit."""
         graph = self._workflow.program.graph
         values = self._early if found.run.texts else self._values
         placing = Placing(values, self._leave_out)
@@ -171,6 +142,44 @@ class _Import:
         )
         placement = placing.placement
         return ImportedAgentRun(file, checkpoint, _ids(checkpoint, placement.questions), tuple(placement.left_out))
+
+
+def _imported(placer: Placer, name: str, folder: Path, *, every: bool) -> AgentFrameworkImport:
+    """Return what each file of a folder is for the workflow of that name."""
+    saved, refused = _read(placer.names, _files(folder))
+    passed: dict[str, str] = {}
+    try:
+        mine = of_workflow(saved, name)
+        later = {} if every else newest(mine)
+    except Refused as error:
+        raise AgentFrameworkImportError(str(folder), (*refused.items(), (str(folder), str(error)))) from error
+    runs: list[ImportedAgentRun] = []
+    for file, found in saved.items():
+        if file not in mine:
+            passed[file] = f"it is of workflow {found.run.name!r}"
+        elif file in later:
+            passed[file] = f"checkpoint {later[file]!r} comes behind it"
+        else:
+            try:
+                runs.append(placer.placed(file, found))
+            except (Refused, RehydrateError) as error:
+                refused[file] = str(error)
+    return AgentFrameworkImport(tuple(runs), passed, refused)
+
+
+def _read(names: Sequence[str], files: Sequence[Path]) -> tuple[dict[str, SavedFile], dict[str, str]]:
+    saved: dict[str, SavedFile] = {}
+    refused: dict[str, str] = {}
+    with FileReader(names) as reader:
+        for path in files:
+            try:
+                found = saved_file(reader.read(path))
+                moment(found)
+            except Refused as error:
+                refused[path.name] = str(error)
+            else:
+                saved[path.name] = found
+    return saved, refused
 
 
 def _files(folder: Path) -> list[Path]:

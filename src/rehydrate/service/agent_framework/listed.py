@@ -43,7 +43,8 @@ _STANDARD: Final = frozenset(
         "msgspec._core:rebuild",
     }
 )  # fmt: skip
-_FRAMEWORKS: Final = ("agent_framework", "openai.types")
+#: So many names that are not on the list are told of a file.
+_TOLD: Final = 20
 
 
 class Listed:
@@ -54,13 +55,27 @@ class Listed:
 
     def __init__(self, names: Iterable[str]) -> None:
         self._names = frozenset(names)
+        #: Names that one file holds and that are not on the list, so that its refusal can tell all at once.
+        self._strange: dict[str, None] = {}
+
+    def begin(self) -> None:
+        """Begin a file."""
+        self._strange = {}
 
     def check(self, module: str, name: str) -> str:
-        """Return the full name. Raises `Refused` for one that is not on the list."""
+        """Return the full name, and note it where it is not on the list."""
         full = f"{module}:{name}"
         if full in _STANDARD or full in self._names or f":{name}" in self._names or is_theirs(full):
             return full
-        raise Refused(f"type {full[:200]!r} is not in the list of types")
+        if len(self._strange) < _TOLD:
+            self._strange[full[:200]] = None
+        return full
+
+    def finish(self) -> None:
+        """Raise `Refused` where the file held names that are not on the list."""
+        if self._strange:
+            names = ", ".join(map(repr, self._strange))
+            raise Refused(f"the list of types lacks {names}: add what is yours to types")
 
 
 def is_theirs(full: str) -> bool:

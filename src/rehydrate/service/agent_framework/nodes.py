@@ -39,7 +39,12 @@ def read_file(data: bytes, listed: Listed) -> str:
     document = json.loads(data, object_pairs_hook=_unique)
     if not isinstance(document, dict):
         raise Refused("it holds no object")
-    return json.dumps(_Writer(listed).node(cast("object", document), 0), allow_nan=False)
+    listed.begin()
+    try:
+        tree = json.dumps(_Writer(listed).node(cast("object", document), 0), allow_nan=False)
+    finally:
+        listed.finish()  # what is not on the list comes first, also where something else is wrong behind it
+    return tree
 
 
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:

@@ -146,7 +146,7 @@ class Values:
         if entry is None:
             raise Refused(f"{target.__name__}, for {name!r}, is no type that the workflow stores")
         match state:
-            case ["l" | "t", *items] if items[:1] != [None] or state[0] == "l":  # a frozen class with slots
+            case ["l" | "t", *items] if not _has_slots(state):  # of a frozen class with slots
                 if len(items) != len(entry.layout.fields):
                     raise Refused(f"an object of {name!r} has {len(items)} fields, and {target.__name__} has others")
                 fields = {key: self.value(item) for key, item in zip(entry.layout.fields, items, strict=True)}
@@ -183,15 +183,21 @@ class Values:
         if state is None:
             made = [self.value(arg) for arg in args]
             return made[0] if len(made) == 1 else made
-        return {
-            key.lstrip("_"): self.value(item) for key, item in fields_of(["o", "", False, ["l"], state], "").items()
-        }
+        if isinstance(state, list) and state[0] in {"l", "t"} and not _has_slots(state):
+            return [self.value(item) for item in state[1:]]
+        fields = fields_of(["o", "", False, ["l"], state], "an object")
+        return {key.lstrip("_"): self.value(item) for key, item in fields.items()}
 
     def _scalar(self, kind: str, parts: list[Node]) -> object:
         try:
             return _SCALARS[kind]([self.value(part) for part in parts])
         except (ValueError, TypeError, ArithmeticError, ZoneInfoNotFoundError) as error:
             raise Refused(f"a stored {kind} is none ({error})") from error
+
+
+def _has_slots(state: list[Node]) -> bool:
+    """Tell whether what an object was filled with is a pair of dicts, of its attributes and of its slots."""
+    return state[0] == "t" and len(state) == 3 and isinstance(state[2], list) and state[2][0] == "d"
 
 
 def _made(make: Callable[[dict[str, object]], object], fields: object, name: str) -> object:
