@@ -47,3 +47,49 @@ def stored_in(document: object) -> Iterator[dict[str, str]]:
     if isinstance(document, list):
         for value in document:
             yield from stored_in(value)
+
+
+#: What stands in a tree for something else: each a whole node.
+OTHERS = (
+    None,
+    7,
+    "x",
+    True,
+    ["d"],
+    ["l"],
+    ["l", 1],
+    ["t", None, ["d", "a", 1]],
+    ["d", 1, 2],
+    ["s", "a"],
+    ["b", "AA=="],
+    ["i", "-ff"],
+    ["r", "nan"],
+    ["v", "date", "2026-01-01"],
+    ["v", "zone", "Nowhere/Near"],
+    ["c", "builtins:int"],
+    ["o", "claims:Claim", False, ["l"], ["d", "id", 1]],
+    ["o", "claims:Level", False, ["l", ["l"]], None],
+    ["o", "agent_framework.x:WorkflowEvent", False, ["l"], ["d"]],
+)
+
+
+def changed(tree: object, chance: random.Random) -> object:
+    """Return a tree with one of its nodes replaced by another one."""
+    places = list(places_in(tree))
+    for _ in range(chance.choice((1, 1, 1, 3))):
+        holder, index = chance.choice(places)
+        holder[index] = chance.choice(OTHERS)
+    return tree
+
+
+def places_in(node: object) -> Iterator[tuple[list[object], int]]:
+    """Yield where nodes stand in a node."""
+    match node:
+        case ["l" | "t" | "s" | "f" | "d", *items]:
+            for index, item in enumerate(items, start=1):
+                yield node, index
+                yield from places_in(item)
+        case ["o", str(), bool(), list() as arguments, state]:
+            yield node, 4
+            yield from places_in(arguments)
+            yield from places_in(state)

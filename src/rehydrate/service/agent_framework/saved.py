@@ -195,7 +195,7 @@ def passed_on(data: Node) -> str | None:
 def _messages(fields: dict[str, Node]) -> list[Message]:
     return [
         message_of(node, source)
-        for source, each in fields_of(fields["messages"], "the messages").items()
+        for source, each in fields_of(fields.get("messages"), "the messages").items()
         for node in items_of(each, "the messages")
     ]
 
