@@ -257,7 +257,7 @@ def _without_base(name: str, fields: dict[str, Node]) -> Node:
 
 def _of_gate(state: dict[str, Node]) -> list[Asked]:
     found: list[Asked] = []
-    for request_id, node in fields_of(state["request_events"], "the questions").items():
+    for request_id, node in fields_of(state.get("request_events"), "the questions").items():
         event = fields_of(node, "a question")
         given = fields_of(event.get("request_data"), "a question's data")
         executor_id = text_of(event, "source_executor_id", f"question {request_id!r}")
