@@ -281,7 +281,7 @@ def _warn(opened: Opened, kept: list[str]) -> None:
     record = opened.run.get("", "run", "")
     if isinstance(record, RunRecord) and record.legacy:
         logger.warning(
-            "run %r goes on from a legacy checkpoint: the inner state of its sub-workflows was not there", opened.run_id
+            "run %r goes on from a legacy checkpoint: inner state of its sub-workflows may be missing", opened.run_id
         )
     if opened.migrated is not None and opened.migrated.dropped:
         logger.warning(

@@ -263,7 +263,8 @@ def _of_gate(state: dict[str, Node]) -> list[Asked]:
         executor_id = text_of(event, "source_executor_id", f"question {request_id!r}")
         value = given.get("value")
         data: Node = value
-        if given.get("kind") in {"dataclass", "dict"}:
+        kind = given.get("kind")
+        if isinstance(kind, str) and kind in {"dataclass", "dict"}:
             name = text_of(given, "type", "a question's data")
             data = _without_base(name, fields_of(value, "a question's data"))
         found.append(Asked(request_id, executor_id, data, None))

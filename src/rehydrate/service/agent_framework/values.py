@@ -166,10 +166,14 @@ class Values:
         if "__pydantic_fields_set__" not in fields:
             return {key: self.value(item) for key, item in fields.items()}
         made = {key: self.value(item) for key, item in fields_of(fields.get("__dict__"), name).items()}
-        for key, beside in (("!set", "fields_set"), ("!extra", "extra"), ("!private", "private")):
-            value = self.value(fields.get(f"__pydantic_{beside}__"))
-            if value is not None:
-                made[key] = value
+        given = self.value(fields.get("__pydantic_fields_set__"))
+        if not isinstance(given, set) or not all(isinstance(key, str) for key in cast("set[object]", given)):
+            raise Refused(f"an object of {name!r} does not say which of its fields were set")
+        made["!set"] = given
+        for key, beside in (("!extra", "extra"), ("!private", "private")):
+            node = fields.get(f"__pydantic_{beside}__")
+            if node is not None:
+                made[key] = {part: self.value(item) for part, item in fields_of(node, name).items()}
         return made
 
     def _tuple(self, target: type, items: list[object], *, is_tuple: bool) -> object:
