@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from enum import Enum
 from pathlib import Path, PurePosixPath, PureWindowsPath
+from types import GenericAlias
 from typing import Final, Optional, TypeAlias, Union, cast
 from uuid import UUID
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -97,8 +98,7 @@ class Values:
             case ["c", str(name)]:
                 return self._named_type(name)
             case ["o", "types:GenericAlias", _, ["l", origin, *arms], None]:
-                made = cast("type[list[object]]", self.type_of(origin))
-                return made[tuple(self.type_of(arm) for arm in arms)]  # pyright: ignore[reportInvalidTypeArguments]
+                return GenericAlias(cast("type", self.type_of(origin)), tuple(self.type_of(arm) for arm in arms))
             case ["o", "typing:Union", _, ["l", *arms], None] if arms:
                 return Union[tuple(self.type_of(arm) for arm in arms)]  # noqa: UP007  (not written out)
             case ["o", "typing:Optional", _, ["l", arm], None]:
