@@ -20,7 +20,7 @@ from .inert import MAX_FILE, MAX_OUT, Refused
 from .trees import Node
 
 #: What the process runs: nothing but our own modules and the standard library can be found by it.
-_START: Final = f"import sys; sys.path.insert(0, sys.argv[1]); from {child.__name__} import main; main()"
+_START: Final = f"import sys; sys.path.append(sys.argv[1]); from {child.__name__} import main; main()"
 _DIED: Final = "reading it ended the process that read it"
 
 
