@@ -20,6 +20,8 @@ from rehydrate import (
     response_handler,
 )
 from rehydrate.errors import AgentFrameworkImportError, WrongCallError
+from rehydrate.service.agent_framework.inert import Refused
+from rehydrate.service.agent_framework.values import Values
 from tests.agent_framework.here import (
     FILES,
     Assess,
@@ -27,6 +29,7 @@ from tests.agent_framework.here import (
     Everything,
     Inner,
     Intake,
+    Level,
     Pay,
     Question,
     Review,
@@ -130,6 +133,18 @@ def test_a_type_that_the_workflow_lacks_can_be_mapped(question, output) -> None:
     (run,) = done.runs
     (ours,) = run.questions.values()
     assert workflow.run_sync(checkpoint=run.checkpoint, responses={ours: True}).outputs == [output]
+
+
+def test_the_type_of_an_answer_is_what_a_function_returns() -> None:
+    """A function that does not say it is refused for that."""
+
+    def level_of(fields: dict[str, object]) -> Level:
+        return Level.HIGH
+
+    values = Values(flat().program.codec, {"claims:Level": level_of, "claims:Other": lambda fields: fields})
+    assert values.type_of(["c", "claims:Level"]) is Level
+    with pytest.raises(Refused, match="does not say what it returns"):
+        values.type_of(["c", "claims:Other"])
 
 
 def test_a_type_of_another_name_is_mapped_to_one_here(tmp_path) -> None:

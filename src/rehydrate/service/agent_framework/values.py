@@ -110,10 +110,12 @@ class Values:
         given = self._types.get(name)
         if isinstance(given, type):
             return given
+        if given is not None:
+            return _made_by(given, name)
         found = _TYPES.get(name)
         if found is not None:
             return found
-        entry = None if given is not None else self._named.get(name.rpartition(":")[2])
+        entry = self._named.get(name.rpartition(":")[2])
         if entry is None:
             raise Refused(f"the workflow has no type for {name!r}")
         return entry.type
@@ -210,6 +212,14 @@ def _made(make: Callable[[dict[str, object]], object], fields: object, name: str
         return make(given)
     except Exception as error:  # user code
         raise Refused(f"types[{name!r}] raised {type(error).__name__}: {error}") from error
+
+
+def _made_by(make: Callable[[dict[str, object]], object], name: str) -> object:
+    """Return the type of what a function makes, by its annotation."""
+    found: object = getattr(make, "__annotations__", {}).get("return")
+    if not isinstance(found, type):
+        raise Refused(f"an answer is a {name!r}, and types[{name!r}] does not say what it returns (-> TYPE)")
+    return found
 
 
 def _member(kind: type[Enum], args: list[object]) -> object:
