@@ -34,12 +34,17 @@ if TYPE_CHECKING:
     from rehydrate.runtime.checkpoint import WorkflowCheckpoint
     from rehydrate.runtime.draining import DrainedRun, DrainSummary, drain
     from rehydrate.runtime.following import RunEvents
-    from rehydrate.runtime.legacy import ExecutionContext, LegacyRequest
+    from rehydrate.runtime.legacy import ExecutionContext, LegacyMessage, LegacyRequest
     from rehydrate.runtime.requests import JsonAnswer, PendingRequest, RequestAnswer
     from rehydrate.runtime.result import WorkflowRunResult
     from rehydrate.runtime.runner import Runner, RunnerContext
     from rehydrate.runtime.step_run import StepRun, current_step
     from rehydrate.runtime.stream import RunStream
+    from rehydrate.service.agent_framework.importing import (
+        AgentFrameworkImport,
+        ImportedAgentRun,
+        import_agent_framework,
+    )
     from rehydrate.service.differences import Cut, Difference, Differences, diff_checkpoints
     from rehydrate.service.health import HealthReport, check_health
     from rehydrate.service.history import HistoryEntry, RunHistory
@@ -60,6 +65,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "AgentFrameworkImport",
     "Case",
     "CheckpointStorage",
     "CompressedCheckpointStorage",
@@ -80,10 +86,12 @@ __all__ = [
     "FunctionalWorkflow",
     "HealthReport",
     "HistoryEntry",
+    "ImportedAgentRun",
     "InMemoryCheckpointStorage",
     "JsonAnswer",
     "KeptCheckpoint",
     "KeyRing",
+    "LegacyMessage",
     "LegacyRequest",
     "MigrationView",
     "OpenTelemetryObserver",
@@ -138,6 +146,7 @@ __all__ = [
     "export_run",
     "extend",
     "handler",
+    "import_agent_framework",
     "import_run",
     "merge",
     "prune",

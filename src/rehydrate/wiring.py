@@ -34,7 +34,7 @@ from rehydrate.ports import CheckpointStorage, Finding
 from rehydrate.runtime.checkpoint import WorkflowCheckpoint
 from rehydrate.runtime.draining import DrainedRun, DrainSummary, drain
 from rehydrate.runtime.following import RunEvents
-from rehydrate.runtime.legacy import ExecutionContext, LegacyRequest
+from rehydrate.runtime.legacy import ExecutionContext, LegacyMessage, LegacyRequest
 from rehydrate.runtime.requests import JsonAnswer, PendingRequest, RequestAnswer
 from rehydrate.runtime.result import WorkflowRunResult
 from rehydrate.runtime.runner import Runner, RunnerContext
@@ -45,6 +45,11 @@ from rehydrate.stores.urls import Form, parsed_url, shown_url
 
 if TYPE_CHECKING:
     from rehydrate.observers.opentelemetry import OpenTelemetryObserver
+    from rehydrate.service.agent_framework.importing import (
+        AgentFrameworkImport,
+        ImportedAgentRun,
+        import_agent_framework,
+    )
     from rehydrate.service.differences import Cut, Difference, Differences, diff_checkpoints
     from rehydrate.service.health import HealthReport, check_health
     from rehydrate.service.history import HistoryEntry, RunHistory
@@ -62,6 +67,7 @@ if TYPE_CHECKING:
     from rehydrate.stores.sqlite import SqliteCheckpointStorage
 
 __all__ = [
+    "AgentFrameworkImport",
     "Case",
     "CheckpointStorage",
     "CompressedCheckpointStorage",
@@ -82,10 +88,12 @@ __all__ = [
     "FunctionalWorkflow",
     "HealthReport",
     "HistoryEntry",
+    "ImportedAgentRun",
     "InMemoryCheckpointStorage",
     "JsonAnswer",
     "KeptCheckpoint",
     "KeyRing",
+    "LegacyMessage",
     "LegacyRequest",
     "MigrationView",
     "OpenTelemetryObserver",
@@ -140,6 +148,7 @@ __all__ = [
     "export_run",
     "extend",
     "handler",
+    "import_agent_framework",
     "import_run",
     "merge",
     "prune",
@@ -168,6 +177,16 @@ def __getattr__(name: str) -> object:
             from rehydrate.stores import sqlite as home
         case "OpenTelemetryObserver":
             from rehydrate.observers import opentelemetry as home
+        case _:
+            home = _service(name)
+    return getattr(home, name)
+
+
+def _service(name: str) -> object:
+    """Return the module of the service that has a name."""
+    match name:
+        case "AgentFrameworkImport" | "ImportedAgentRun" | "import_agent_framework":
+            from rehydrate.service.agent_framework import importing as home
         case "Cut" | "Difference" | "Differences" | "diff_checkpoints":
             from rehydrate.service import differences as home
         case "HealthReport" | "check_health":
@@ -184,7 +203,7 @@ def __getattr__(name: str) -> object:
             from rehydrate.service import transfer as home
         case _:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(home, name)
+    return home
 
 
 def _forms(drivers: tuple[str, ...]) -> dict[str, Form]:

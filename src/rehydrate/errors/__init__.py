@@ -42,6 +42,7 @@ from .functional import NonDeterminismError, StepFailedError
 from .migration import HomelessWorkError, MigrationError, MissingMigrationError, NewerVersionError
 from .offers import NothingRunsError, OfferConflictError
 from .restore import (
+    AgentFrameworkImportError,
     CaptureError,
     CheckpointCorruptError,
     CheckpointFormatError,
@@ -81,6 +82,7 @@ from .store import (
 )
 
 __all__ = [
+    "AgentFrameworkImportError",
     "AlreadyAnsweredError",
     "AnswerError",
     "AnswerTypeError",

@@ -173,3 +173,21 @@ class CaptureError(WorkflowCheckpointException):
     def action(self) -> str:
         """Say what to do next."""
         return self.fix
+
+
+@dataclass(eq=False, repr=False)
+class AgentFrameworkImportError(WorkflowCheckpointException):
+    """Files of Microsoft Agent Framework are damaged, of an unknown form, or have no place in the workflow."""
+
+    code: ClassVar[str] = "agent-framework-import"
+    folder: str
+    #: Each refused file and why.
+    refused: tuple[tuple[str, str], ...]
+
+    def text(self) -> str:
+        """Name the files and why they are refused."""
+        return f"nothing of {self.folder!r} was imported: {'; '.join(f'{file}: {why}' for file, why in self.refused)}."
+
+    def action(self) -> str:
+        """Say what to do next."""
+        return "See docs/import-agent-framework.md for types= and leave_out=; skip_refused=True takes in the others."

@@ -32,7 +32,7 @@ from rehydrate.model.checkpoint import Cause, Header, Status, Stored, key_text
 from rehydrate.model.plain import Plain
 from rehydrate.model.records import InstanceRecord, Key, Record, RunRecord, ScopeRecord, StateRecord
 
-from .legacy import ExecutionContext, LegacyRequest, legacy_run
+from .legacy import ExecutionContext, LegacyMessage, LegacyRequest, legacy_run
 from .program import HasProgram
 from .state_view import committed_parts
 from .subtree import grafted, subtree, without
@@ -175,22 +175,27 @@ class WorkflowCheckpoint:
         state: Mapping[str, object] | None = None,
         pending_requests: Sequence[LegacyRequest] = (),
         execution_contexts: Sequence[ExecutionContext] = (),
+        executor_states: Mapping[str, Mapping[str, object]] | None = None,
+        messages: Sequence[LegacyMessage] = (),
     ) -> WorkflowCheckpoint:
-        """Return a checkpoint for a run that was made elsewhere: its state and its open questions, at any depth.
+        """Return a checkpoint for a run that was made elsewhere: its state and its open questions, at any depth, and
+        messages on their way in its root.
 
-        The inner state of sub-workflows is not there, which a restore says with one logged warning. Raises
-        `CaptureError` where something has no place in the workflow.
+        What else sub-workflows had is not there, which a restore says with one logged warning. Raises `CaptureError`
+        where something has no place in the workflow.
         """
         program = workflow.program
-        run = legacy_run(program, state or {}, pending_requests, execution_contexts)
+        root = ExecutionContext("", pending_requests, execution_contexts, state or {}, executor_states or {})
+        run = legacy_run(program, root, messages)
         pending = run.totals["request"]
+        at_rest = Status.IDLE_WITH_PENDING_REQUESTS if pending else Status.IDLE
         header = Header(
             run_id=check_id(run_id, "run id"),
             workflow=program.graph.name,
             checkpoint_id=program.ids.new_id(),
             seq=0,
             previous_checkpoint_id=None,
-            status=Status.IDLE_WITH_PENDING_REQUESTS if pending else Status.IDLE,
+            status=Status.RUNNING if reading.unfinished_scopes(run) else at_rest,
             turn=1,
             superstep=1,
             created=program.clock.time(),

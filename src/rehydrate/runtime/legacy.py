@@ -1,4 +1,4 @@
-"""Records for runs that were made elsewhere: open questions and state, without the inner state of sub-workflows.
+"""Records for runs that were made elsewhere: open questions, state and messages on their way, as far as they are known.
 
 Only what `WorkflowCheckpoint.legacy` needs. Such a run is restored as far as it goes, and says so.
 """
@@ -15,10 +15,11 @@ from rehydrate.engine.run import Run, delta_of
 from rehydrate.engine.splicing import part_name
 from rehydrate.errors import CaptureError, EffectError
 from rehydrate.graph.definition import LIST_REDUCERS, Definition
-from rehydrate.ids import ABOVE_ROOT, child_path, slot
+from rehydrate.ids import ABOVE_ROOT, check_key, child_path, slot
 from rehydrate.model.records import (
     CounterRecord,
     InputRecord,
+    InstanceRecord,
     Key,
     PartRecord,
     Record,
@@ -31,6 +32,7 @@ from rehydrate.model.records import (
 from rehydrate.model.sealed import Items
 from rehydrate.model.signatures import signature_record
 
+from .legacy_messages import Placing
 from .program import Program
 
 
@@ -44,21 +46,35 @@ class LegacyRequest:
 
 
 @dataclass(frozen=True)
+class LegacyMessage:
+    """A message that was on its way, or that a join held.
+
+    From an executor (`source`) it takes the edges that it takes here, or the one to `target`. Without one it came from
+    outside: to `target`, else to the start executor. With `answers` it is the answer to that question.
+    """
+
+    data: object
+    source: str = ""
+    target: str = ""
+    answers: LegacyRequest | None = None
+
+
+@dataclass(frozen=True)
 class ExecutionContext:
-    """One execution of a sub-workflow: the executor it runs in, its open questions, and executions further down."""
+    """One execution of a sub-workflow: the executor it runs in, its open questions, and executions further down.
+
+    `state` and `executor_states` (what save hooks gave, by executor) are what is known of the rest.
+    """
 
     executor_id: str
     pending_requests: Sequence[LegacyRequest] = ()
     execution_contexts: Sequence[ExecutionContext] = field(default=())
+    state: Mapping[str, object] = field(default_factory=dict[str, object])
+    executor_states: Mapping[str, Mapping[str, object]] = field(default_factory=dict[str, "Mapping[str, object]"])
 
 
-def legacy_run(
-    program: Program,
-    state: Mapping[str, object],
-    pending_requests: Sequence[LegacyRequest],
-    execution_contexts: Sequence[ExecutionContext],
-) -> Run:
-    """Return the records of a run at rest. Raises `CaptureError` where something has no place in the workflow."""
+def legacy_run(program: Program, root: ExecutionContext, messages: Sequence[LegacyMessage] = ()) -> Run:
+    """Return the records of a run. Raises `CaptureError` where something has no place in the workflow."""
     graph = program.graph
     delta: dict[Key, Record | None] = {
         ("", "run", ""): RunRecord(
@@ -67,23 +83,50 @@ def legacy_run(
         ("", "signature", ""): signature_record(graph.signature),
         ("", "turn", ""): TurnRecord(1, None, "legacy", 1),
     }
-    _put_state(delta, program, state)
-    _put_scope(delta, program, graph, "", (), ExecutionContext("", pending_requests, execution_contexts))
+    _put_scope(delta, program, graph, "", (), root)
     run = Run()
     run.apply(delta_of(delta))
+    if messages:
+        _put_messages(run, program, messages)
     pack_requests(run, graph.requests_apart)
     return run
 
 
-def _put_state(delta: dict[Key, Record | None], program: Program, state: Mapping[str, object]) -> None:
-    for key, value in state.items():
-        reducer = program.graph.reducers.get(key)
+def _put_messages(run: Run, program: Program, messages: Sequence[LegacyMessage]) -> None:
+    placing = Placing(run, program)
+    answered: dict[str, int] = {}
+    for message in messages:
+        request = message.answers
+        if request is None:
+            placing.put(message)
+            continue
+        counter = run.get("", "counter", request.executor_id)
+        before = counter.value if isinstance(counter, CounterRecord) else 0
+        number = answered[request.executor_id] = answered.get(request.executor_id, before) + 1
+        record = request_record(program, program.graph, "", number, request)
+        placing.put_answer(message.data, record, f"{request.executor_id}#{number}?0")
+    placing.finish()
+
+
+def _put_state(
+    delta: dict[Key, Record | None], program: Program, graph: Definition, path: str, context: ExecutionContext
+) -> None:
+    for key, value in context.state.items():
+        reducer = graph.reducers.get(check_key(key, "state key"))
         if reducer is not None and reducer.name in LIST_REDUCERS and isinstance(value, list):
             items = Items(*program.codec.seal_items(cast("list[object]", value)))
-            delta[("", "part", part_name(key, 0))] = PartRecord(items)
-            delta[("", "state", key)] = StateRecord(None, items.count, 1, 1)
+            delta[(path, "part", part_name(key, 0))] = PartRecord(items)
+            delta[(path, "state", key)] = StateRecord(None, items.count, 1, 1)
         else:
-            delta[("", "state", key)] = StateRecord(program.codec.seal(value))
+            delta[(path, "state", key)] = StateRecord(program.codec.seal(value))
+    for executor_id, kept in context.executor_states.items():
+        executor = graph.executors.get(executor_id)
+        if executor is None or not executor.has_instance_state:
+            raise CaptureError(
+                f"{path or 'the root'} has no executor {executor_id!r} with state of its own.",
+                "Override on_checkpoint_save and on_checkpoint_restore there, or leave its state out.",
+            )
+        delta[(path, "instance", executor_id)] = InstanceRecord(program.codec.seal(dict(kept)))
 
 
 def _put_scope(
@@ -97,9 +140,10 @@ def _put_scope(
     parent, segment = slot(path)
     inputs = max(1, len(context.execution_contexts)) if parent == ABOVE_ROOT else 1
     delta[(parent, "scope", segment)] = ScopeRecord(trail, inputs=inputs, superstep=1, allowance=1, used=1)
+    _put_state(delta, program, graph, path, context)
     for number, request in enumerate(context.pending_requests, start=1):
         name = f"{request.executor_id}#{number}?0"
-        delta[(path, "request", name)] = _request(program, graph, path, number, request)
+        delta[(path, "request", name)] = request_record(program, graph, path, number, request)
         delta[(path, "counter", request.executor_id)] = CounterRecord(number)
     counts: dict[str, int] = {}
     for index, inner in enumerate(context.execution_contexts, start=1):
@@ -121,7 +165,10 @@ def _put_scope(
         delta[(path, "counter", executor_id)] = CounterRecord(number)
 
 
-def _request(program: Program, graph: Definition, path: str, activation: int, request: LegacyRequest) -> RequestRecord:
+def request_record(
+    program: Program, graph: Definition, path: str, activation: int, request: LegacyRequest
+) -> RequestRecord:
+    """Return the record of an open question. Raises `CaptureError` where nobody takes an answer to it."""
     executor = graph.executors.get(request.executor_id)
     where = f"{path or 'the root'}"
     if executor is None:

@@ -28,7 +28,7 @@ def warn_of(program: Program, opened: Opened, kept: list[str]) -> None:
     record = opened.run.get("", "run", "")
     if isinstance(record, RunRecord) and record.legacy:
         RUN_LOG.warning(
-            "run %r goes on from a legacy checkpoint: the inner state of its sub-workflows was not there",
+            "run %r goes on from a legacy checkpoint: inner state of its sub-workflows may be missing",
             run_id,
             extra=fields(run_id=run_id, workflow=workflow, code="legacy"),
         )

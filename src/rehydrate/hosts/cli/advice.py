@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Sequence
 
 from rehydrate.errors import (
+    AgentFrameworkImportError,
     AnswerTypeError,
     CheckpointNotFoundError,
     MissingResourceError,
@@ -68,6 +69,8 @@ def _of_running(error: RehydrateError, words: Sequence[str]) -> str:
         case RunBusyError(run_id=run_id):
             offer = command_text(words, "offer", run_id)
             return f"Wait until that turn ends, leave input for it ({offer}), or take a stuck run with --takeover."
+        case AgentFrameworkImportError():
+            return "See --type, --leave-out and --skip-refused in: rehydrate import-maf --help"
         case NothingRunsError():
             return "Nothing has to be done."
         case RunFailedError(run_id=run_id) | RunDrainedError(run_id=run_id):

@@ -16,6 +16,7 @@ from .doctor import doctor
 from .endings import Ending
 from .graph import graph
 from .history import diff, history
+from .import_maf import import_maf
 from .inbox import inbox
 from .offer import offer
 from .output import Output
@@ -30,7 +31,7 @@ from .worker import worker
 _COMMANDS: tuple[click.Command, ...] = (
     run, resume, answer, offer, fork, cancel, worker,
     runs, show, history, diff, inbox, graph,
-    export_command, import_command, prune, doctor,
+    export_command, import_command, import_maf, prune, doctor,
 )  # fmt: skip
 _NAME = "rehydrate"
 

@@ -1,0 +1,65 @@
+"""Which files of a folder are of the workflow, and which of these are the newest of their runs.
+
+Later releases chain the checkpoints of a run: those that none follows are the newest. The first of them
+began a chain with each call; there a question that another file has the answer to shows what is not the newest. Betas
+keep only the workflow object that wrote them: there the newest is the last before a count of supersteps that falls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from itertools import pairwise
+
+from .inert import Refused
+from .saved import SavedFile
+
+
+def of_workflow(files: Mapping[str, SavedFile], name: str) -> dict[str, SavedFile]:
+    """Return the files that are the workflow's: those of its name, else all where they are of one graph.
+
+    Raises `Refused` where they are of several.
+    """
+    named = {file: saved for file, saved in files.items() if saved.graph is None or saved.run.name == name}
+    if any(saved.graph is not None for saved in named.values()):
+        return named
+    graphs = {saved.graph for saved in files.values() if saved.graph is not None}
+    if len(graphs) > 1:
+        names = ", ".join(sorted({repr(saved.run.name) for saved in files.values() if saved.graph is not None}))
+        raise Refused(f"the folder holds files of several workflows ({names}), and none is called {name!r}")
+    return dict(files)
+
+
+def newest(files: Mapping[str, SavedFile]) -> dict[str, str]:
+    """Return for each file that is not the newest of its run which checkpoint comes behind it."""
+    answered = {
+        message.answers.request_id: saved.checkpoint_id
+        for saved in files.values()
+        for message in saved.run.messages
+        if message.answers is not None
+    }
+    behind = {saved.previous: saved.checkpoint_id for saved in files.values() if saved.previous is not None}
+    later = {file: behind[saved.checkpoint_id] for file, saved in files.items() if saved.checkpoint_id in behind}
+    for file, saved in files.items():
+        ids = [asked.request_id for asked in saved.run.asked if asked.request_id in answered]
+        if ids and file not in later:
+            later[file] = answered[ids[0]]
+    chains: dict[str, list[tuple[datetime, int, str]]] = {}
+    for file, saved in files.items():
+        if saved.chain is not None:
+            chains.setdefault(saved.chain, []).append((moment(saved), saved.iteration, file))
+    for chain in chains.values():
+        chain.sort()
+        for (_, iteration, file), (_, following, next_file) in pairwise(chain):
+            if following >= iteration:
+                later[file] = files[next_file].checkpoint_id
+    return later
+
+
+def moment(saved: SavedFile) -> datetime:
+    """Return when a checkpoint was made. Raises `Refused`."""
+    try:
+        made = datetime.fromisoformat(saved.timestamp)
+    except ValueError as error:
+        raise Refused(f"its timestamp {saved.timestamp!r:.80} is none") from error
+    return made if made.tzinfo is not None else made.replace(tzinfo=UTC)
