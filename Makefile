@@ -4,7 +4,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test proof lowest check format bench clean
+.PHONY: help demo test proof release dist extras lowest audit check format bench clean
 
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for p in python3 python python3.14 python3.13 python3.12 python3.11; do \
@@ -28,10 +28,20 @@ test: $(READY) ## all tests but the long proofs; more workers than cores, since 
 proof: $(READY) ## the long proofs, and the table of what was tried for each promise; an hour at most
 	@$(PY) -m pytest -q -n 3 -m "proof or promise or notices"
 
-lowest: $(READY) ## the codec, the engine and nesting on the lowest versions of what the core needs
-	@[ -x .venv-lowest/bin/python ] || $(PY) -m venv .venv-lowest
-	@.venv-lowest/bin/python -m pip install --quiet -e '.[dev]' 'msgspec==0.19.0'
-	@.venv-lowest/bin/python -m pytest -q -n 2 tests/codecs tests/engine tests/nested
+release: $(READY) ## all that has to be true of a release, from the build to the audit, and one table
+	@$(PY) -m release
+
+dist: $(READY) ## a wheel and an sdist in dist/, built twice, compared and looked into
+	@$(PY) -m release dist
+
+extras: $(READY) ## the wheel in clean environments: each extra alone, each missing, all on other Pythons
+	@$(PY) -m release extras pythons
+
+lowest: $(READY) ## all tests on the lowest releases that pyproject.toml allows; TESTS=... names some
+	@TESTS="$(TESTS)" $(PY) -m release lowest
+
+audit: $(READY) ## known vulnerabilities of the package with all extras; ADVISORIES=... where no service is reached
+	@ADVISORIES="$(ADVISORIES)" $(PY) -m release audit
 
 check: $(READY) ## format, lint, types, layers
 	@$(PY) -m ruff format --check --quiet . || { echo "make check: run 'make format'" >&2; exit 1; }
