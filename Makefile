@@ -15,6 +15,8 @@ READY := $(VENV)/.ready
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+# Where this is set, as in many containers, each of the hundreds of fresh processes of the tests would compile the package.
+export PYTHONDONTWRITEBYTECODE :=
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
