@@ -60,7 +60,7 @@ bench: $(READY) ## measure, compare with the floor
 	@$(PY) -m benchmarks.stores --supersteps 1000
 
 clean: ## remove the environment and everything made by the other targets
-	@rm -rf $(VENV) .venv-lowest .venv-proof-* build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) .venv-lowest* .venv-proof-* build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamp holds the path of the checkout: an environment that came along with a copy still runs the original's code.

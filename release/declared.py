@@ -4,7 +4,7 @@ Reads only that file.
 """
 
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,8 +13,10 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 ROOT = Path(__file__).resolve().parents[1]
-#: Tools of this project. Nobody who uses the package installs it.
+#: The extra with all that the tests need.
 DEV = "dev"
+#: Extras with tools of this project. Nobody who uses the package installs them.
+TOOLS = {DEV, "docs"}
 
 
 @dataclass(frozen=True)
@@ -29,17 +31,28 @@ class Declared:
     #: Such as 3.11, in the order in which the classifiers name them.
     pythons: tuple[str, ...]
     build_needs: tuple[str, ...]
+    #: Extras that forbid the lowest release of something else, and the tests that need them.
+    apart: Mapping[str, tuple[str, ...]]
 
     @property
     def offered(self) -> list[str]:
         """The extras that are for users, in order of their names."""
-        return sorted(self.extras.keys() - {DEV})
+        return sorted(self.extras.keys() - TOOLS)
 
     def all_needs(self) -> Iterator[Requirement]:
         """Everything that the package or an extra needs, without the package itself."""
-        for need in (*self.needs, *(need for extra in self.extras.values() for need in extra)):
+        yield from self.needs
+        for extra in self.extras:
+            yield from self.needs_of(extra)
+
+    def needs_of(self, extra: str, without: Collection[str] = ()) -> Iterator[Requirement]:
+        """What an extra needs, with what it names of our other extras, but for those that are left out."""
+        for need in self.extras[extra]:
             if canonicalize_name(need.name) != canonicalize_name(self.name):
                 yield need
+                continue
+            for other in need.extras - set(without):
+                yield from self.needs_of(other, without)
 
 
 def declared(text: str | None = None) -> Declared:
@@ -55,6 +68,7 @@ def declared(text: str | None = None) -> Declared:
         {name: tuple(map(Requirement, needs)) for name, needs in project.get("optional-dependencies", {}).items()},
         tuple("3." + line.removeprefix(start) for line in project.get("classifiers", []) if line.startswith(start)),
         tuple(whole["build-system"]["requires"]),
+        {extra: tuple(tests) for extra, tests in whole.get("tool", {}).get("release", {}).get("apart", {}).items()},
     )
 
 

@@ -1,17 +1,20 @@
 """The step `lowest`: the tests on the lowest releases that pyproject.toml allows, on the lowest Python.
 
-Its environment stays in `.venv-lowest`, for one who looks into a failure.
+All are tested together. An extra whose own needs forbid the lowest release of something else stands in `[tool.release]`
+with its tests, and has an environment of its own. The environments stay in `.venv-lowest*`, for one who looks into a
+failure.
 """
 
 import os
 import subprocess
 import sys
-from pathlib import Path
+from collections.abc import Iterable
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from release.declared import DEV, ROOT, Declared, lowest
 from release.environments import Environment, FailedError, interpreter
-
-FOLDER = ROOT / ".venv-lowest"
 
 
 def on_lowest(project: Declared) -> str:
@@ -23,25 +26,42 @@ def on_lowest(project: Declared) -> str:
     python = interpreter(version)
     if python is None:
         raise FailedError(f"the lowest releases are for Python {version}, which this machine does not have")
-    pins = lowest(project.all_needs())
-    environment = Environment(FOLDER, python)
-    constraints = FOLDER / "lowest.txt"
-    constraints.write_text("\n".join(pins) + "\n")
-    environment.install("--constraint", str(constraints), "--editable", f"{ROOT}[{DEV}]")
-    there = environment.installed()
-    tests = os.environ.get("TESTS", "").split()
-    _run_tests(environment.python, tests)
-    shown = ", ".join(f"{name} {found}" for name, found in sorted(there.items()) if _is_needed(project, name))
-    return f"{' '.join(tests) or 'all tests'} on Python {version} with {shown}"
+    asked = os.environ.get("TESTS", "").split()
+    together = [*project.needs, *needed_together(project)]
+    shown = _tested("", python, together, together, [*asked, *left_out(project)])
+    for extra, tests in project.apart.items() if not asked else ():
+        pinned = [*project.needs, *project.needs_of(extra)]
+        shown |= _tested(f"-{extra}", python, pinned, [*pinned, *project.needs_of(DEV)], tests)
+    needs = {canonicalize_name(need.name) for extra in project.offered for need in project.needs_of(extra)}
+    needs |= {canonicalize_name(need.name) for need in project.needs}
+    told = ", ".join(f"{name} {found}" for name, found in sorted(shown.items()) if name in needs)
+    return f"{' '.join(asked) or 'all tests'} on Python {version} with {told}"
 
 
-def _run_tests(python: Path, tests: list[str]) -> None:
+def needed_together(project: Declared) -> list[Requirement]:
+    """Return what the tests need, but for the extras that stand apart and other uses of what these bring."""
+    apart = {canonicalize_name(need.name) for extra in project.apart for need in project.needs_of(extra)}
+    return [need for need in project.needs_of(DEV, set(project.apart)) if canonicalize_name(need.name) not in apart]
+
+
+def left_out(project: Declared) -> list[str]:
+    """Return the options that leave out the tests of the extras that stand apart."""
+    tests = [test for tests in project.apart.values() for test in tests]
+    return [f"--deselect={test}" if "::" in test else f"--ignore={test}" for test in tests]
+
+
+def _tested(
+    name: str, python: str, pinned: Iterable[Requirement], needs: Iterable[Requirement], tests: Iterable[str]
+) -> dict[str, str]:
+    """Run tests in an environment of that name and return what is in it; only `pinned` has the lowest releases."""
+    folder = ROOT / f".venv-lowest{name}"
+    environment = Environment(folder, python)
+    constraints, wanted = folder / "constraints.txt", folder / "requirements.txt"
+    constraints.write_text("\n".join(lowest(pinned)) + "\n")
+    wanted.write_text("\n".join(map(str, needs)) + "\n")
+    environment.install("--constraint", str(constraints), "--requirement", str(wanted), "--editable", str(ROOT))
     # What they print is for the reader at once: they take minutes.
-    done = subprocess.run([python, "-m", "pytest", "-q", "-n", "3", *tests], cwd=ROOT, stdout=sys.stderr, check=False)
-    if done.returncode != 0:
-        raise FailedError(f"the tests failed on the lowest releases; look with {python} -m pytest")
-
-
-def _is_needed(project: Declared, name: str) -> bool:
-    needs = [*project.needs, *(need for extra in project.offered for need in project.extras[extra])]
-    return name.lower().replace("_", "-") in {need.name.lower().replace("_", "-").replace(".", "-") for need in needs}
+    command = [str(environment.python), "-m", "pytest", "-q", "-n", "3", *tests]
+    if subprocess.run(command, cwd=ROOT, stdout=sys.stderr, check=False).returncode != 0:
+        raise FailedError(f"the tests failed on the lowest releases; look with {folder.name}/bin/python -m pytest")
+    return {canonicalize_name(name): version for name, version in environment.installed().items()}

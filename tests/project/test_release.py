@@ -15,6 +15,7 @@ from release.contents import differing, wrong_in_sdist, wrong_in_wheel
 from release.declared import declared, lower_bound, lowest
 from release.environments import FailedError
 from release.extras import PROGRAMS, program_of
+from release.lowest import left_out, needed_together
 from tests.project.source import ROOT
 
 PROJECT = """
@@ -70,6 +71,20 @@ def test_nothing_that_users_install_has_an_upper_bound_without_a_reason() -> Non
     needs = [*declared().needs, *(need for extra in declared().offered for need in declared().extras[extra])]
     capped = {need.name for need in needs if any(part.operator not in {">=", "!="} for part in need.specifier)}
     assert capped == set()
+
+
+def test_extras_that_are_tested_apart_are_there_with_their_tests() -> None:
+    """What `make lowest` leaves out of the common environment exists, so that nothing is left out by a slip."""
+    apart = declared().apart
+    assert set(apart) <= set(declared().offered)
+    assert [test for tests in apart.values() for test in tests if not (ROOT / test.partition("::")[0]).exists()] == []
+
+
+def test_an_extra_that_stands_apart_keeps_nothing_else_from_its_lowest_release() -> None:
+    """Its needs, and other uses of what it brings, are not in the common environment; its tests are left out there."""
+    project = declared(PROJECT + "[tool.release.apart]\nfast-path = ['t/a.py', 't/b.py::c']\n")
+    assert [str(need) for need in needed_together(project)] == ["core>=0.20", "tool>=9"]
+    assert left_out(project) == ["--ignore=t/a.py", "--deselect=t/b.py::c"]
 
 
 def test_the_version_is_the_same_everywhere() -> None:
