@@ -1,8 +1,8 @@
 """A run that asks, pauses, and is resumed in one call from another store object: the smallest use of a store."""
 
 import asyncio
-from collections.abc import Callable
-from typing import Never
+from collections.abc import Callable, Mapping
+from typing import Any, Never
 
 from rehydrate import CheckpointStorage, Executor, WorkflowBuilder, WorkflowContext, handler, response_handler
 
@@ -19,8 +19,8 @@ class Asks(Executor):
         await ctx.yield_output(f"{2 * number} {len(text)}")
 
 
-async def _scenario(store: Callable[[], CheckpointStorage]) -> None:
-    workflow = WorkflowBuilder("asks", Asks("asks")).build()
+async def _scenario(store: Callable[[], CheckpointStorage], options: Mapping[str, Any]) -> None:
+    workflow = WorkflowBuilder("asks", Asks("asks"), **options).build()
     first = store()
     paused = await workflow.run("x" * 100_000, run_id="r", checkpoint_storage=first)
     answer = {paused.pending_requests[0].request_id: 21}
@@ -31,6 +31,6 @@ async def _scenario(store: Callable[[], CheckpointStorage]) -> None:
     assert result.outputs == ["42 100000"], result.outputs
 
 
-def pause_and_resume(store: Callable[[], CheckpointStorage]) -> None:
-    """Do it with two objects for one place, each for one call."""
-    asyncio.run(_scenario(store))
+def pause_and_resume(store: Callable[[], CheckpointStorage], **options: Any) -> None:
+    """Do it with two objects for one place, each for one call; `options` are of the workflow."""
+    asyncio.run(_scenario(store, options))
