@@ -67,7 +67,7 @@ async def others() -> None:
 async def until(condition: Callable[[], object]) -> None:
     """Let others run until a condition holds.
 
-    How many passes of the loop that takes says nothing, where a thread waits for the disk: it is real time that ends it.
+    How many passes of the loop that takes says nothing, where a thread waits for the disk: real time ends it.
     """
     ends = perf_counter() + _PATIENCE
     passes = 0
