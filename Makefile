@@ -4,7 +4,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test proof exhaustive lowest check docs format bench clean
+.PHONY: help demo test proof exhaustive release dist extras lowest audit check docs format bench clean
 
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for p in python3 python python3.14 python3.13 python3.12 python3.11; do \
@@ -17,6 +17,8 @@ DOCS_READY := $(VENV)/.docs-ready
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+# Where this is set, as in many containers, each of the hundreds of fresh processes of the tests would compile the package.
+export PYTHONDONTWRITEBYTECODE :=
 
 # Always anew: what was read before would keep its warnings to itself.
 BUILD_DOCS := rm -rf build/docs && $(PY) -m sphinx -W --keep-going -q -E -j auto -d build/.doctrees docs build/docs
@@ -36,10 +38,20 @@ proof: $(READY) ## the long proofs, and the table of what was tried for each pro
 exhaustive: $(READY) ## the proofs with every seed that there is: some hours, before a release
 	@$(PY) -m pytest -q -n 3 -m "proof or promise or notices or exhaustive"
 
-lowest: $(READY) ## the codec, the engine and nesting on the lowest versions of what the core needs
-	@[ -x .venv-lowest/bin/python ] || $(PY) -m venv .venv-lowest
-	@.venv-lowest/bin/python -m pip install --quiet -e '.[dev]' 'msgspec==0.19.0'
-	@.venv-lowest/bin/python -m pytest -q -n 2 tests/codecs tests/engine tests/nested
+release: $(READY) ## all that has to be true of a release, from the build to the audit, and one table
+	@$(PY) -m release
+
+dist: $(READY) ## a wheel and an sdist in dist/, built twice, compared and looked into
+	@$(PY) -m release dist
+
+extras: $(READY) ## the wheel in clean environments: each extra alone, each missing, all on other Pythons
+	@$(PY) -m release extras pythons
+
+lowest: $(READY) ## all tests on the lowest releases that pyproject.toml allows; TESTS=... names some
+	@TESTS="$(TESTS)" $(PY) -m release lowest
+
+audit: $(READY) ## known vulnerabilities of the package with all extras; ADVISORIES=... where no service is reached
+	@ADVISORIES="$(ADVISORIES)" $(PY) -m release audit
 
 check: $(DOCS_READY) ## format, lint, types, layers, and the site without a warning
 	@$(PY) -m ruff format --check --quiet . || { echo "make check: run 'make format'" >&2; exit 1; }
@@ -62,7 +74,7 @@ bench: $(READY) ## measure, compare with the floor
 	@$(PY) -m benchmarks.growth
 
 clean: ## remove the environment and everything made by the other targets
-	@rm -rf $(VENV) .venv-lowest .venv-proof-* build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) .venv-lowest* .venv-proof-* build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamp holds the path of the checkout: an environment that came along with a copy still runs the original's code.

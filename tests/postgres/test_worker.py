@@ -306,7 +306,9 @@ async def begin():
 asyncio.run(begin())
 threads = [*vars(vars(store)["_worker"])["_links"], vars(store)["_listener"]]
 sources = [vars(thread).get("_source", thread) for thread in threads]
-sockets = [vars(source)["_connection"].fileno() for source in sources]
+# A thread that was started for a call which another did has no connection yet.
+connections = [vars(source)["_connection"] for source in sources]
+sockets = [connection.fileno() for connection in connections if connection is not None]
 assert len(sockets) >= 2
 child = os.fork()
 mine = theirs if child == 0 else maker

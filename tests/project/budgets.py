@@ -10,7 +10,7 @@ import tokenize
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tests.project.source import FUNCTIONS, TOP, Function, Place, Source, called_name, dotted, places
+from tests.project.source import FUNCTIONS, TOP, Function, Place, Source, called_name, dotted
 
 FILE_LINES = 350
 FUNCTION_LINES = 60
@@ -57,7 +57,7 @@ def parameters(source: Source) -> Iterator[Finding]:
 
 def public_methods(source: Source) -> Iterator[Finding]:
     """Classes with too many public methods. Properties are attributes, overloads are one method."""
-    for place, node in places(source.tree):
+    for place, node in source.places:
         if not isinstance(node, ast.ClassDef):
             continue
         methods = [child for child in node.body if isinstance(child, FUNCTIONS)]
@@ -76,13 +76,15 @@ def nesting(source: Source) -> Iterator[Finding]:
 
 def broad_except(source: Source) -> Iterator[Finding]:
     """Files that catch or suppress everything."""
-    for _, node in places(source.tree):
+    for _, node in source.places:
         if any(kind is None or dotted(kind) in BROAD for kind in _caught(node)):
             yield Finding(source.name, getattr(node, "lineno", 0))
 
 
 def type_ignore(source: Source) -> Iterator[Finding]:
     """Comments that switch the type checker off, for a line or a file."""
+    if not SWITCHED_OFF.search(source.text):
+        return
     for token in tokenize.generate_tokens(io.StringIO(source.text).readline):
         if token.type == tokenize.COMMENT and SWITCHED_OFF.match(token.string):
             yield Finding(_where(source, _place_at(source, token.start[0])), token.start[0])
@@ -90,15 +92,17 @@ def type_ignore(source: Source) -> Iterator[Finding]:
 
 def any_type(source: Source) -> Iterator[Finding]:
     """`Any` as a type: in annotations, type arguments and casts. Comparing with it is no use of it."""
+    if "Any" not in source.text:
+        return
     names = _names_of_any(source)
-    for place, node in places(source.tree):
+    for place, node in source.places:
         if any(_mentions(hint, names) for hint in _hints(node)):
             yield _found(source, place, node)
 
 
 def local_import(source: Source) -> Iterator[Finding]:
     """Imports inside functions."""
-    for place, node in places(source.tree):
+    for place, node in source.places:
         if isinstance(node, ast.Import | ast.ImportFrom) and place.in_function:
             yield _found(source, place, node)
 
@@ -117,7 +121,7 @@ BUDGETS: dict[str, Callable[[Source], Iterator[Finding]]] = {
 
 
 def _functions(source: Source) -> Iterator[tuple[Place, Function]]:
-    for place, node in places(source.tree):
+    for place, node in source.places:
         if isinstance(node, FUNCTIONS):
             yield place, node
 
@@ -174,7 +178,7 @@ def _caught(node: ast.AST) -> Sequence[ast.expr | None]:
 
 def _place_at(source: Source, line: int) -> Place:
     around = TOP
-    for place, node in places(source.tree):
+    for place, node in source.places:
         if not isinstance(node, (ast.ClassDef, *FUNCTIONS)):
             continue
         first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
@@ -185,7 +189,7 @@ def _place_at(source: Source, line: int) -> Place:
 
 def _names_of_any(source: Source) -> set[str]:
     names = {"typing.Any", "typing_extensions.Any"}
-    for _, node in places(source.tree):
+    for _, node in source.places:
         if isinstance(node, ast.ImportFrom) and node.module in {"typing", "typing_extensions"}:
             names |= {alias.asname or alias.name for alias in node.names if alias.name == "Any"}
         if isinstance(node, ast.Import):

@@ -1,17 +1,19 @@
 """The list of allowed exceptions and the judge: what is found must be listed, what is listed must be found.
 
-Must not know how anything is found.
+Must not know how anything is found; the rules are given.
 """
 
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from tests.project.budgets import Finding
+from tests.project.source import Source, sources
 
 LIST = Path(__file__).with_name("budget_exceptions.toml")
 
+Rule = Callable[[Source], Iterable[Finding]]
 Allowed = Mapping[str, str | Mapping[str, object]]
 
 
@@ -23,6 +25,18 @@ def allowed(rule: str) -> Allowed:
 def listed_rules() -> set[str]:
     """The names of the rules that have a table in the list."""
     return set(tomllib.loads(LIST.read_text(encoding="utf-8")))
+
+
+def judged(
+    folder: Path, rules: Mapping[str, Callable[[Source], Iterable[Finding]]], *, counted: set[str]
+) -> dict[str, list[str]]:
+    """What is wrong in the files under a folder, by rule; each file is read once for all rules."""
+    found: dict[str, list[Finding]] = {rule: [] for rule in rules}
+    for source in sources(folder):
+        for rule, find in rules.items():
+            found[rule] += find(source)
+    wrong = {rule: complaints(there, allowed(rule), counted=rule in counted) for rule, there in found.items()}
+    return {rule: lines for rule, lines in wrong.items() if lines}
 
 
 def complaints(found: Iterable[Finding], listed: Allowed, *, counted: bool) -> list[str]:

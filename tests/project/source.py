@@ -6,7 +6,7 @@ Reads files only; it must not import what it reads.
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,6 +31,11 @@ class Source:
     def parse(cls, name: str, text: str) -> "Source":
         return cls(name, text, ast.parse(text, name))
 
+    @cached_property
+    def places(self) -> "list[tuple[Place, ast.AST]]":
+        """Every node with its place; many rules ask for them."""
+        return list(places(self.tree))
+
 
 class Place(NamedTuple):
     """What encloses a node, outermost first; a definition encloses itself."""
@@ -51,11 +56,11 @@ class Place(NamedTuple):
         return self.chain[-2] if len(self.chain) > 1 else None
 
 
-@lru_cache
-def sources(folder: Path) -> tuple[Source, ...]:
-    """All Python files under a folder, in order of their names; read once, as each rule asks for them."""
-    files = sorted(folder.rglob("*.py"))
-    return tuple(Source.parse(file.relative_to(folder).as_posix(), file.read_text(encoding="utf-8")) for file in files)
+def sources(folder: Path) -> Iterator[Source]:
+    """All Python files under a folder, in order of their names. Whoever has several rules gives each file to all of
+    them: to read all files takes seconds, and to keep them hundreds of megabytes."""
+    for file in sorted(folder.rglob("*.py")):
+        yield Source.parse(file.relative_to(folder).as_posix(), file.read_text(encoding="utf-8"))
 
 
 TOP = Place()

@@ -11,7 +11,7 @@ import tomllib
 import pytest
 
 import rehydrate
-from tests.project.source import PACKAGE, ROOT, Source, called_name, places, sources
+from tests.project.source import PACKAGE, ROOT, Source, called_name, sources
 
 BUDGET_MS = 100
 REQUIREMENTS = 4
@@ -110,7 +110,7 @@ def runs_stored_bytes_or_names(source: Source) -> list[str]:
     """Every place in a file that could turn bytes or a name into running code."""
     return [
         f"{source.name}:{getattr(node, 'lineno', 0)}"
-        for _, node in places(source.tree)
+        for node in ast.walk(source.tree)
         if any(_is_forbidden(module) for module in _imported(node))
         or (isinstance(node, ast.Call) and re.sub("^builtins\\.", "", called_name(node)) in FORBIDDEN_CALLS)
     ]
