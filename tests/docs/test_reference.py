@@ -20,11 +20,22 @@ def is_described(it: object) -> bool:
 
 REFERENCE = DOCS / "reference"
 #: Public modules that list their names.
-LISTED = ("rehydrate", "rehydrate.errors", "rehydrate.ports", "rehydrate.testing", "rehydrate.testing.store_contract")
+LISTED = (
+    "rehydrate",
+    "rehydrate.agents",
+    "rehydrate.errors",
+    "rehydrate.ports",
+    "rehydrate.testing",
+    "rehydrate.testing.store_contract",
+)
 #: Public modules in which every class and alias is public that is defined there.
 WHOLE = ("rehydrate.model.events", "rehydrate.model.checkpoint")
-#: What has a place in the reference and is in no list: a base for stores, and what public members give.
+#: What has a place in the reference and is in no list: a base for stores, what needs an extra or a notebook, and what
+#: public members give.
 GIVEN = {
+    "rehydrate.agents.pydantic_ai.PydanticAgent",
+    "rehydrate.agents.pydantic_ai.PydanticSettings",
+    "rehydrate.hosts.notebook.show_progress",
     "rehydrate.stores.around.StoreAround",
     "rehydrate.errors.definition.BuildProblem",
     "rehydrate.graph.functional_context.FunctionalState",
