@@ -1,34 +1,33 @@
-"""The extra `cli`: a run that the command starts, shows and ends."""
+"""The extra `cli`: a run is started, listed, and answered by three calls of the command."""
 
 import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
-PROGRAM = """
-from rehydrate import FunctionalContext, workflow
+APP = """
+from paused_run import Asks
+from rehydrate import SqliteCheckpointStorage, WorkflowBuilder
 
-
-@workflow
-async def greeting(name: str, ctx: FunctionalContext) -> str:
-    polite = await ctx.request_info(f"Is {name} a friend?", response_type=bool)
-    return f"Hello, {name}" if polite else "Who is there?"
+store = SqliteCheckpointStorage("runs.db")
+asks = WorkflowBuilder(name="asks", start_executor=Asks("asks"), checkpoint_storage=store).build()
 """
 
 
-def rehydrate(*words: str, code: int) -> str:
-    """Run the command with JSON as output, and return what it printed."""
-    command = [str(Path(sys.executable).with_name("rehydrate")), *words, "--store", "runs.db", "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != code:
+def command(*words: str) -> list[dict[str, Any]]:
+    """Call the command and return what it prints as JSON, a line each; it ends as it does where it cannot go on."""
+    whole = [str(Path(sys.executable).with_name("rehydrate")), *words, "--app", "app.py", "--json"]
+    environment = {"PYTHONPATH": str(Path(__file__).parent), "PYTHONWARNINGS": "error"}
+    done = subprocess.run(whole, capture_output=True, text=True, check=False, env=environment)
+    if done.stderr:
         sys.exit(done.stderr)
-    return done.stdout
+    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-Path("hello.py").write_text(PROGRAM)
-told = json.loads(rehydrate("run", "--app", "hello.py", "--message", '"Ada"', "--run", "r", code=3))
-request_id = told["requests"][0]["request_id"]
-assert request_id in rehydrate("inbox", code=0)
-answered = json.loads(rehydrate("answer", "--app", "hello.py", f"{request_id}=true", code=0))
-assert answered["outputs"] == ["Hello, Ada"], answered
+Path("app.py").write_text(APP)
+command("run", "--run", "r", "--message", json.dumps("a text"))
+(printed,) = command("inbox")
+(waiting,) = printed["requests"]
+assert "42 6" in str(command("answer", f"{waiting['request_id']}=21")), waiting
 print("works")
