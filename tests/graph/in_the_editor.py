@@ -159,4 +159,4 @@ async def call(workflow: Workflow) -> None:
     assert_type(workflow.draw("dot"), str)
     assert_type(workflow.describe(), WorkflowDescription)
     assert_type(workflow.describe().executors[0].id, str)
-    workflow.draw("svg")  # error: reportArgumentType
+    workflow.draw("png")  # error: reportArgumentType

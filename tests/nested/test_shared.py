@@ -20,6 +20,7 @@ from rehydrate import (
     errors,
     executor,
     handler,
+    response_handler,
 )
 from rehydrate.errors import RunFailedError
 from rehydrate.model.events import ScopeEnded, ScopeStarted, SuperstepCompleted
@@ -318,6 +319,32 @@ def test_the_view_of_a_shared_scope_can_be_put_into_another_checkpoint() -> None
         return await runner.run("three")
 
     assert asyncio.run(scenario()).outputs == ["three is 3"]
+
+
+def test_an_answer_comes_before_the_message_that_is_brought_with_it() -> None:
+    """As at the root: the scope takes the answer that it waits for, and then the next message."""
+
+    class Asks(Executor):
+        @handler
+        async def on_text(self, text: str, ctx: WorkflowContext[Never, str]) -> None:
+            if text == "ask":
+                ctx.request_info(text, response_type=str)
+            else:
+                ctx.yield_output(text)
+
+        @response_handler
+        async def on_answer(self, question: str, answer: str, ctx: WorkflowContext[Never, str]) -> None:
+            ctx.yield_output(answer)
+
+    inner = WorkflowBuilder("inner", Asks("asks")).build()
+    once = WorkflowBuilder("once", WorkflowExecutor(inner, "inner", isolation="shared")).build()
+    twice = WorkflowBuilder("twice", WorkflowExecutor(once, "once", isolation="shared")).build()
+    for workflow in (inner, once, twice):
+        store = InMemoryCheckpointStorage()
+        paused = run(workflow, "ask", store)
+        (asked,) = paused.pending_requests
+        both = run(workflow, "next", store, checkpoint=paused.checkpoint_id, responses=[asked.answer("first")])
+        assert both.outputs == ["first", "next"]
 
 
 def test_a_legacy_checkpoint_has_one_execution_of_a_shared_sub_workflow() -> None:

@@ -1,6 +1,7 @@
 """Observers that raise, and what is no observer."""
 
 import asyncio
+import gc
 import logging
 import re
 import sys
@@ -14,11 +15,12 @@ from rehydrate import (
     OpenTelemetryObserver,
     WorkflowBuilder,
     WorkflowExecutor,
+    step,
     workflow,
 )
 from rehydrate.engine.commands import StartInvocation
 from rehydrate.engine.run import Run
-from rehydrate.errors import MissingExtraError, WrongCallError
+from rehydrate.errors import MissingExtraError, RunFailedError, WrongCallError
 from rehydrate.model.records import Delivery
 from rehydrate.ports.observer import Observed
 from rehydrate.runtime.observing import Observing
@@ -145,3 +147,25 @@ def test_an_attempt_that_the_collector_takes_leaves_quietly(caplog: pytest.LogCa
 @types.coroutine
 def never():
     yield
+
+
+def test_what_an_observer_was_told_of_an_error_does_not_keep_the_call_alive() -> None:
+    """An error knows the frames that it went through, and these what was told: the collector takes all of it."""
+
+    @step
+    async def raises(text: str) -> str:
+        raise ValueError(text)
+
+    @workflow(observers=[Sdk().observer()])
+    async def raising(text: str) -> str:
+        return await raises(text)
+
+    def alive() -> int:
+        gc.collect()
+        return sum(type(thing).__name__ in {"Actor", "Turn"} for thing in gc.get_objects())
+
+    before = alive()
+    for _ in range(3):
+        with pytest.raises(RunFailedError):
+            asyncio.run(raising.run("x"))
+    assert alive() == before

@@ -56,7 +56,8 @@ def wake(change: Change, arrivals: Arrivals, woken: list[str]) -> None:
     """Give every scope with arrivals, and every one above, a superstep; an unfinished one takes them at its barrier."""
     paths = set(arrivals) | set(woken)
     paths |= {above for path in paths for above in ancestors(path)}
-    for path in sorted(paths, key=depth_of):
+    # Deepest first: a shared scope takes the answers that it waits for before a message that comes with them.
+    for path in sorted(sorted(paths), key=depth_of, reverse=True):
         here = each_once(arrivals.get(path, []))
         here.sort(key=lambda arrival: (arrival.kind not in FIRST, order_key(arrival.name)))
         if change.draft.step(path) is None:

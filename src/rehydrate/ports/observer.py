@@ -20,7 +20,7 @@ from rehydrate.model.sealed import Payload
 Opener: TypeAlias = Callable[[Payload], object]
 
 
-class Observed(msgspec.Struct, frozen=True, gc=False):
+class Observed(msgspec.Struct, frozen=True):
     """The workflow whose run a call is about."""
 
     workflow: str
@@ -28,7 +28,7 @@ class Observed(msgspec.Struct, frozen=True, gc=False):
     opener: Opener
 
 
-class Restored(msgspec.Struct, frozen=True, gc=False):
+class Restored(msgspec.Struct, frozen=True):
     """A checkpoint was loaded, checked and made a run in memory, or `error` came of it. `seconds` is how long it took.
 
     `records` counts the live records of its run.
@@ -41,7 +41,7 @@ class Restored(msgspec.Struct, frozen=True, gc=False):
     error: BaseException | None = None
 
 
-class Found(msgspec.Struct, frozen=True, gc=False):
+class Found(msgspec.Struct, frozen=True):
     """What a call goes on from, before it is claimed. `trace` is what the newest observed call on the run left there.
 
     `pending` counts the open requests that the store knows of the run.
@@ -53,7 +53,7 @@ class Found(msgspec.Struct, frozen=True, gc=False):
     cause: Cause
 
 
-class Saved(msgspec.Struct, frozen=True, gc=False):
+class Saved(msgspec.Struct, frozen=True):
     """A store was given a commit, and took it unless there is an error. `seconds` is how long that took."""
 
     commit: Commit
@@ -61,7 +61,7 @@ class Saved(msgspec.Struct, frozen=True, gc=False):
     error: BaseException | None = None
 
 
-class Attempt(msgspec.Struct, frozen=True, gc=False):
+class Attempt(msgspec.Struct, frozen=True):
     """An executor that begins to handle a message, or with `step` a step of a function that begins."""
 
     run_id: str
@@ -74,7 +74,7 @@ class Attempt(msgspec.Struct, frozen=True, gc=False):
     step: str = ""
 
 
-class Outcome(msgspec.Struct, frozen=True, gc=False):
+class Outcome(msgspec.Struct, frozen=True):
     """What became of an attempt. `paused`: a function waits; `left`: it was cancelled, and nothing of it counts.
 
     `effects` are those of one that finished. `error` is what was raised in this process.
@@ -86,7 +86,7 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
     error: BaseException | None = None
 
 
-class Ending(msgspec.Struct, frozen=True, gc=False):
+class Ending(msgspec.Struct, frozen=True):
     """How a call has ended: with the run's status, or with an error that is no failure of the run.
 
     `failure` is the run's first, and `where` its scope and executor.

@@ -181,16 +181,20 @@ class Worker(Generic[_P]):
             self._former.let_go()
             self._former = None
         while not self._stopped:
-            calls, release = self._next_batch()
-            if calls:
-                self._serve(calls)
-            if again := self._watches.due(wrote=any(call.writes for call in calls)):
-                self._serve(again)
-            if release is not None:
-                # Who waits may be of the object that is closed.
-                self._watches.wake()
-                self._release_one()
-                answer([release.call] if release.call else [])
+            self._serve_next()
+
+    def _serve_next(self) -> None:
+        """Do what comes next; on its own, so that nothing of it is held while the thread waits for more."""
+        calls, release = self._next_batch()
+        if calls:
+            self._serve(calls)
+        if again := self._watches.due(wrote=any(call.writes for call in calls)):
+            self._serve(again)
+        if release is not None:
+            # Who waits may be of the object that is closed.
+            self._watches.wake()
+            self._release_one()
+            answer([release.call] if release.call else [])
 
     def _serve(self, calls: list[Call[_P]]) -> None:
         with self._busy:
