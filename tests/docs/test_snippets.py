@@ -1,8 +1,10 @@
 """The blocks of Python in the documentation run as they stand, page by page, in an empty folder."""
 
+import logging
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,17 @@ PROGRAM = re.compile(r"# \w+\.py\n")
 #: Pages that are programs and nothing else. The first is run below, the others are followed in test_followed_pages.py.
 PROGRAMS_ONLY = (FIRST_PAGE, ROOT / "docs" / "tutorial.md", ROOT / "docs" / "howto" / "several-processes.md")
 WITH_BLOCKS = [page for page in pages() if "```python\n" in page.read_text(encoding="utf-8")]
+
+
+@pytest.fixture(autouse=True)
+def log_as_it_was() -> Iterator[None]:
+    """Pages that set up the log leave it as they have found it."""
+    loggers = [logging.getLogger(), logging.getLogger("rehydrate")]
+    before = [(logger, logger.level, list(logger.handlers)) for logger in loggers]
+    yield
+    for logger, level, handlers in before:
+        logger.setLevel(level)
+        logger.handlers[:] = handlers
 
 
 @pytest.mark.parametrize("page", [page for page in WITH_BLOCKS if page not in PROGRAMS_ONLY], ids=name_of)
