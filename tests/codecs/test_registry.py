@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Never, NewType, Optional, TypedDict, TypeVar, Union
 
 import attrs
+import msgspec
 import pydantic
 import pytest
 
@@ -32,6 +33,17 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", bound=m.Claim)
 ClaimId = NewType("ClaimId", m.Name)
+
+
+@dataclass(frozen=True)
+class Inside:
+    number: int
+
+
+@checkpointable(name="outside")
+@dataclass(frozen=True)
+class Outside:
+    inside: Inside | None
 
 
 @dataclass
@@ -266,6 +278,18 @@ def test_a_marked_class_is_found_by_its_stored_name_when_it_is_opened() -> None:
     """Another process opens what it never sealed, by the names of its marked classes."""
     sealed = ValueCodec(TypeRegistry([m.Derived])).seal([m.Derived("x")])
     assert ValueCodec(TypeRegistry()).open(sealed) == [m.Derived("x")]
+
+
+def test_a_class_in_a_field_of_a_marked_one_is_found_by_its_name_when_that_is_opened() -> None:
+    """What is inside is read first; without the marked one beside it, and under other names, it stays unknown."""
+    sealed = ValueCodec(TypeRegistry()).seal([Outside(Inside(1)), Outside(None)])
+    assert ValueCodec(TypeRegistry()).open(sealed) == [Outside(Inside(1)), Outside(None)]
+    forged = msgspec.structs.replace(sealed, data=sealed.data.replace(b"Inside", b"Unsaid"))
+    with pytest.raises(UnknownTypeError, match="Unsaid"):
+        ValueCodec(TypeRegistry()).open(forged)
+    alone = ValueCodec(TypeRegistry([Inside])).seal([Inside(1)])
+    with pytest.raises(UnknownTypeError, match="Inside"):
+        ValueCodec(TypeRegistry()).open(alone)
 
 
 def test_two_marked_classes_of_one_name_are_not_guessed_between() -> None:

@@ -15,7 +15,7 @@ from rehydrate import (
     drain,
     workflow,
 )
-from rehydrate.errors import MissingResourceError, RehydrateError, RunFailedError
+from rehydrate.errors import MissingResourceError, RehydrateError, RunFailedError, WrongCallError
 from rehydrate.testing import claim_turns_again, run_virtually
 from rehydrate.testing.store_contract import ManualClock
 from tests.call.desk import Gate, Note, World, desk
@@ -100,6 +100,13 @@ def test_a_run_with_a_timer_that_is_up_is_taken_up():
         assert [end.outputs for end in ends] == [["nobody answered"]]
 
     run_virtually(scenario())
+
+
+@pytest.mark.parametrize("options", [{"concurrency": 0}, {"every": 0}, {"every": float("nan")}])
+def test_a_worker_that_could_do_nothing_is_refused(options: dict[str, object]):
+    """With no run at a time, or no time between looks, it is a mistake, which is told at once."""
+    with pytest.raises(WrongCallError, match="would take up nothing"):
+        Worker(Service(InMemoryCheckpointStorage(), [patient]), **options)
 
 
 def test_a_worker_whose_clock_is_ahead_leaves_a_timer_alone_for_a_while():

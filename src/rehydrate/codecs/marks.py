@@ -64,9 +64,14 @@ def mark_of(cls: type) -> Mark | None:
     return cast("Mark | None", cls.__dict__.get(_ATTRIBUTE))
 
 
+def marked_classes() -> list[type]:
+    """Return all marked classes."""
+    return list(_MARKED.values())
+
+
 def marked_as(name: str) -> list[type]:
     """Return the marked classes of a stored name."""
-    return [cls for cls in list(_MARKED.values()) if stored_name(cls) == name]
+    return [cls for cls in marked_classes() if stored_name(cls) == name]
 
 
 def stored_name(cls: type) -> str:

@@ -5,19 +5,20 @@ Exact in value and type, or refused. Reads no names outside of the registry and 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, cast
 
 import msgspec
 
 from rehydrate.errors import CheckpointCorruptError, WorkflowCheckpointException
-from rehydrate.errors.codec import NotStorableError, UnknownTypeError
+from rehydrate.errors.codec import NotStorableError, TypeNameConflictError, UnknownTypeError, UnresolvedTypeError
 from rehydrate.model.sealed import Sealed
 
 from .bounds import check_bounds
 from .format import MAX_BYTES, MAX_DEPTH, array_header
 from .layouts import Refusal
-from .marks import mark_of, marked_as, stored_name
+from .marks import mark_of, marked_as, marked_classes, stored_name
 from .reader import DAMAGE, make_decode
 from .refusal import refusal_of
 from .registry import BUILT_IN, LEAVES, TypeRegistry
@@ -99,11 +100,8 @@ class ValueCodec:
                 check_bounds(data)
             value = self._decode(data)
         except UnknownTypeError as error:
-            known = self._joined.get(error.name) if self._joined else None
-            marked = [known] if known is not None else marked_as(error.name)
-            if len(marked) != 1 or marked[0] in self._names:
+            if not self._finds(error.name, sealed):
                 raise
-            self._learn(self.registry.joined_by(marked[0]))
             return self.open(sealed)
         except CheckpointCorruptError as error:
             raise CheckpointCorruptError(_named(sealed.type), error.problem) from error
@@ -137,6 +135,29 @@ class ValueCodec:
             self._joined[name] = cls
         self._learn(registry)
         return True
+
+    def _finds(self, name: str, sealed: Sealed) -> bool:
+        """Let the class of a stored name join: one that joined before, a marked one, or one inside of a marked one."""
+        known = self._joined.get(name) if self._joined else None
+        found = {known} if known is not None else set(marked_as(name) or self._in_marked(name, sealed))
+        if len(found) != 1 or found <= self._names.keys():
+            return False
+        self._learn(self.registry.joined_by(*found))
+        return True
+
+    def _in_marked(self, name: str, sealed: Sealed) -> Iterator[type]:
+        """Give the classes of a stored name to which fields of marked classes lead that are in the value, too.
+
+        What is inside is read first, so the marked class itself may not have been come upon.
+        """
+        for cls in marked_classes():
+            outer = stored_name(cls)
+            if cls in self._names or (outer != sealed.type and outer.encode() not in sealed.data):
+                continue
+            with contextlib.suppress(TypeNameConflictError, UnresolvedTypeError):
+                registry = self.registry.joined_by(cls)
+                if name in registry:
+                    yield registry.type_of(name)
 
     def _careful_bytes(self, value: object) -> bytes:
         try:

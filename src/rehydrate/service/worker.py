@@ -18,6 +18,7 @@ from rehydrate.errors import (
     RunDrainedError,
     RunFailedError,
     RunNotFoundError,
+    WrongCallError,
 )
 from rehydrate.model.checkpoint import Header, Status
 from rehydrate.ports import Clock
@@ -52,7 +53,7 @@ class Worker:
     """Takes up the runs of a service, some at a time.
 
     `every`: seconds between two looks; `clock`: the time by which timers are up. `told` hears how each run that was
-    taken up has ended, or of its error.
+    taken up has ended, or of its error. Raises `WrongCallError` where it could take up nothing.
     """
 
     def __init__(
@@ -64,6 +65,11 @@ class Worker:
         told: Callable[[str, WorkflowRunResult | RehydrateError], None] | None = None,
         clock: Clock | None = None,
     ) -> None:
+        if concurrency < 1 or not every > 0:
+            raise WrongCallError(
+                f"a worker with concurrency={concurrency} and every={every} would take up nothing.",
+                "Give a concurrency of 1 or more, and seconds above 0.",
+            )
         self._service = service
         self._every = every
         self._told = told
