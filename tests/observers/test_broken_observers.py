@@ -21,9 +21,11 @@ from rehydrate import (
 from rehydrate.engine.commands import StartInvocation
 from rehydrate.engine.run import Run
 from rehydrate.errors import MissingExtraError, RunFailedError, WrongCallError
+from rehydrate.model.checkpoint import Commit
 from rehydrate.model.records import Delivery
-from rehydrate.ports.observer import Observed
+from rehydrate.ports.observer import Ending, Observed, Restored
 from rehydrate.runtime.observing import Observing
+from rehydrate.testing.store_contract import CommitMaker
 from tests.observers.claims import Claim, intake, payment
 from tests.observers.kit import Sdk
 
@@ -73,6 +75,27 @@ def test_an_observer_that_raises_changes_nothing(moment: str, caplog: pytest.Log
     assert all("RuntimeError" in record.getMessage() for record in caplog.records)
     assert "secret" not in caplog.text
     assert len(caplog.records) == (1 if moment == "restored" else 2)
+
+
+@pytest.mark.parametrize("trace", [42, b"bytes", ["list"], "half of a pair \ud800", "x" * 1025, object()])
+def test_a_trace_that_no_record_can_hold_is_not_kept(trace: object, caplog: pytest.LogCaptureFixture) -> None:
+    """It gets into no record, where it would break this save or the next restore; what another observer keeps does."""
+
+    class Tracing(Broken):
+        def __getattr__(self, name: str) -> object:
+            return trace if name == "trace" else super().__getattr__(name)
+
+    sdk = Sdk()
+    flow = payment(Tracing(""), sdk.observer(), store=InMemoryCheckpointStorage())
+
+    async def scenario() -> None:
+        paused = await flow.run(Claim("c-1", 5000))
+        done = await flow.run(checkpoint=paused, responses=[paused.pending_requests[0].answer(True)])
+        assert done.outputs == ["c-1 paid"]
+
+    asyncio.run(scenario())
+    assert [len(span.links) for span in sdk.named("workflow.run") if span.parent is None] == [0, 1]
+    assert {record.name for record in caplog.records} == {"rehydrate.observer"}
 
 
 def test_a_broken_span_processor_breaks_no_run() -> None:
@@ -133,15 +156,32 @@ def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -
         OpenTelemetryObserver()
 
 
-def test_an_attempt_that_the_collector_takes_leaves_quietly(caplog: pytest.LogCaptureFixture) -> None:
-    """It closes what a dead event loop left in another context; nobody is told of a context that does not fit."""
+def test_what_the_collector_takes_leaves_quietly(caplog: pytest.LogCaptureFixture) -> None:
+    """It closes what a dead event loop left, in another context and in any thread; nobody is told of that."""
     start = StartInvocation("", 1, Delivery("slow", 1, 0, ()), ())
     sdk = Sdk()
     observing = Observing([sdk.observer()], Observed("w", 1, repr))
-    for running in (observing.process(start, Run(), never()), observing.step(start, "s", 1, never())):
+
+    async def calling() -> None:
+        with observing.calling():
+            await never()
+
+    for running in (
+        observing.process(start, Run(), never()),
+        observing.step(start, "s", 1, never()),
+        observing.drive(never(), lambda seconds, error: Ending(seconds, error=error)),
+        observing.open(never(), lambda seconds, _, error: Restored("run", "", 0, seconds, error)),
+        observing.commit(Stuck(), CommitMaker().claim()),
+        calling(),
+    ):
         copy_context().run(running.send, None)
         running.close()
-    assert (caplog.records, sdk.spans) == ([], ())
+    assert (caplog.records, sdk.spans, sdk.measured()) == ([], (), {})
+
+
+class Stuck:
+    async def commit(self, commit: Commit) -> None:
+        await never()
 
 
 @types.coroutine

@@ -170,3 +170,29 @@ def test_values_that_cannot_be_shown_break_nothing() -> None:
     (attempt,) = sdk.named("executor.process")
     assert attempt.attributes["rehydrate.message.content"].startswith("<Shy instance at ")
     assert sdk.tree() == ["workflow.run IDLE", "  executor.process takes"]
+
+
+def test_exceptions_and_values_that_raise_when_shown_cost_no_span() -> None:
+    """A `__str__` that raises costs the text of an exception, and a number of too many digits its own."""
+
+    class MuteError(Exception):
+        def __str__(self) -> str:
+            raise ZeroDivisionError
+
+    @executor(id="counts")
+    async def counts(number: int) -> int:
+        if number:
+            return number
+        raise MuteError
+
+    sdk = Sdk()
+    flow = WorkflowBuilder("w", counts, observers=[sdk.observer(include_contents=True)]).build()
+    asyncio.run(flow.run(10**5000))
+    with pytest.raises(RehydrateError):
+        asyncio.run(flow.run(0))
+    shown, failed = sdk.named("executor.process")
+    assert shown.attributes["rehydrate.message.content"] == "<it could not be shown: ValueError>"
+    text = "<its text could not be made: ZeroDivisionError>"
+    assert [dict(event.attributes) for event in failed.events] == [
+        {"exception.type": "MuteError", "exception.message": text}
+    ]

@@ -5,6 +5,7 @@ import gc
 import subprocess
 import sys
 import threading
+import weakref
 from dataclasses import replace
 from pathlib import Path
 
@@ -154,6 +155,27 @@ def test_a_thread_without_work_ends_and_another_begins(postgres: Place, monkeypa
                 assert await store.read("run", ["k"]) == {"k": b"%d" % number}
 
     asyncio.run(main())
+
+
+def test_a_thread_that_waits_holds_nothing_of_its_last_call(postgres: Place) -> None:
+    """Neither what was asked nor what it is part of is there until the next call comes."""
+    gone = threading.Event()
+
+    async def main() -> bool:
+        async with postgres.store(clock=CLOCK) as store:
+
+            def look(_: object) -> None:
+                pass
+
+            weakref.finalize(look, gone.set)
+            await store._read(look)
+            del look
+            return await asyncio.to_thread(is_gone)
+
+    def is_gone() -> bool:  # the thread lets go just after its answer
+        return any(gone.wait(0.05) for _ in range(100) if gc.collect() >= 0)
+
+    assert asyncio.run(main())
 
 
 def test_a_thread_that_could_not_start_is_tried_again(postgres: Place, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,7 +51,7 @@ class Telemetry:
         if self.types:
             found["rehydrate.message.type"] = _type_of(payload)
         if self.contents:
-            found["rehydrate.message.content"] = _SHOWN.repr(opener(payload))
+            found["rehydrate.message.content"] = _content(payload, opener)
         return found
 
     def fail(self, span: Span, failure: Failure | None, error: BaseException | None) -> str:
@@ -60,11 +60,26 @@ class Telemetry:
         span.set_attribute("error.type", kind)
         span.set_status(Status(StatusCode.ERROR))
         if self.contents and error is not None:
-            span.record_exception(error)
+            _record(span, error, kind)
         elif self.contents and failure is not None:
             told = {"exception.type": kind, "exception.message": failure.text, "exception.stacktrace": failure.trace}
             span.add_event("exception", told)
         return kind
+
+
+def _record(span: Span, error: BaseException, kind: str) -> None:
+    try:
+        span.record_exception(error)
+    except Exception as problem:  # user code: its own __str__
+        text = f"<its text could not be made: {type(problem).__name__}>"
+        span.add_event("exception", {"exception.type": kind, "exception.message": text})
+
+
+def _content(payload: Payload, opener: Opener) -> str:
+    try:
+        return _SHOWN.repr(opener(payload))
+    except Exception as problem:  # user code: a class that refuses the value, or what cannot be shown
+        return f"<it could not be shown: {type(problem).__name__}>"
 
 
 def _type_of(payload: Payload) -> str:

@@ -113,7 +113,8 @@ class CallObserver(Protocol):
 
     @property
     def trace(self) -> str:
-        """What is to be kept in the run, so that a later call, in whatever process, can be linked to this one."""
+        """What is to be kept in the run, so that a later call, in whatever process, can be linked to this one: at most
+        1024 characters of ASCII. Anything else is not kept, as if it had been raised."""
         ...
 
     def restored(self, restored: Restored) -> None:

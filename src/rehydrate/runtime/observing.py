@@ -38,6 +38,8 @@ Told: TypeAlias = tuple[Input, BaseException | None] | None
 Result = TypeVar("Result")
 
 _LEFT: Final = Outcome("left")
+#: So many characters of an observer are kept in a run.
+LONGEST_TRACE: Final = 1024
 
 
 class Observing:
@@ -66,7 +68,7 @@ class Observing:
     def trace(self) -> str:
         """What the first observer that has something to keep wants kept in the run."""
         traces: list[str] = []
-        self._each(lambda one: traces.append(one.trace))
+        self._each(lambda one: traces.append(_kept(one.trace)))
         return next((trace for trace in traces if trace), "")
 
     def _each(self, tell: Callable[[CallObserver], object]) -> None:
@@ -94,6 +96,8 @@ class Observing:
         """Tell how the call has ended, where it ends before its turn has begun."""
         try:
             yield
+        except GeneratorExit:  # as in `drive`
+            raise
         except BaseException as error:
             self.ended(Ending(self.seconds, error=error))
             raise
@@ -103,6 +107,8 @@ class Observing:
         began = perf_counter()
         try:
             opened = await work
+        except GeneratorExit:  # as in `drive`
+            raise
         except BaseException as error:
             self._restored(restored(perf_counter() - began, None, error))
             raise
@@ -133,6 +139,8 @@ class Observing:
         began = perf_counter()
         try:
             await store.commit(commit)
+        except GeneratorExit:  # as in `drive`
+            raise
         except BaseException as error:
             saved = Saved(commit, perf_counter() - began, error)
             self._each(lambda one: one.saved(saved))
@@ -146,6 +154,8 @@ class Observing:
         """Let a turn go on to its end, and tell of that. Raises what ends it."""
         try:
             await work
+        except GeneratorExit:  # its event loop is gone; the collector comes in any thread, also within an exporter
+            raise
         except BaseException as error:
             self.ended(ending(self.seconds, error))
             raise
@@ -201,6 +211,15 @@ class Observing:
                 activity.end(outcome)
             except Exception as error:  # an observer of any make
                 self._complain(activity, error)
+
+
+def _kept(trace: object) -> str:
+    """Return a trace. Raises for what is not to get into a record: it would be refused there, at this save or later."""
+    if type(trace) is not str:
+        raise TypeError
+    if len(trace) > LONGEST_TRACE or not trace.isascii():
+        raise ValueError
+    return trace
 
 
 def _attempt(run_id: str, start: StartInvocation, number: int, step: str = "") -> Attempt:

@@ -94,12 +94,11 @@ class _Pool:
                     self._ready.wait()
                 self._idle -= 1
                 work = self._waiting.popleft()
-                if work.left:
-                    continue
-                work.begun = True
-            work.call()
-            if self._ended(work):
-                return
+                work.begun = not work.left
+            if work.begun:
+                work.call()
+                if self._ended(work):
+                    return
             del work  # else it, and the run that it belongs to, would be kept until the next one comes
 
     def _ended(self, work: _Work) -> bool:

@@ -5,6 +5,7 @@ Ids are data and never become part of a statement or a path; what cannot be stor
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Sequence
 from typing import Final, cast
@@ -78,12 +79,20 @@ def check_offer(offer: Offer) -> None:
         raise WrongCallError(f"the body of an offer is {_kind(offer.body)}.", "Pass bytes.")
 
 
-def check_filters(workflow: str | None, status: str | None, after: str | None, run_id: str | None = None) -> None:
+def check_filters(
+    workflow: str | None,
+    status: str | None,
+    after: str | None,
+    run_id: str | None = None,
+    due_by: float | None = None,
+) -> None:
     """Raise `WrongCallError` where nothing can be listed by these; a status must be one that there is."""
     given = {"workflow": workflow, "status": status, "after": after, "run_id": run_id}
     check_texts(**{name: text for name, text in given.items() if text is not None})
     if status is not None and status not in _STATUSES:
         raise WrongCallError(f"status is {str(status)!r}.", f"Pass one of {', '.join(map(repr, map(str, Status)))}.")
+    if due_by is not None:
+        _check_time("due_by", due_by)
 
 
 def check_commit_arguments(commit: Commit) -> None:
@@ -180,6 +189,13 @@ def _check_whole(text: str) -> None:
 def _check_number(name: str, value: object) -> None:
     if not isinstance(value, int) or isinstance(value, bool):
         raise WrongCallError(f"{name} is {_kind(value)}.", "Pass an int.")
+
+
+def _check_time(name: str, value: object) -> None:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise WrongCallError(f"{name} is {_kind(value)}.", "Pass a float.")
+    if math.isnan(value):  # databases compare it in ways of their own
+        raise WrongCallError(f"{name} is {value}.", "Pass a number.")
 
 
 def _kind(value: object) -> str:

@@ -174,7 +174,7 @@ class InMemoryCheckpointStorage:
     ) -> list[Header]:
         """Return the heads of runs, ordered by run id, from the one behind `after` on."""
         check_page(limit)
-        check_filters(workflow, status, after)
+        check_filters(workflow, status, after, due_by=due_by)
         with self._open():
             names = list(self._tables.listed(offered=offered, due_by=due_by))
             heads = [run.headers[run.standing.seq] for run in map(self._tables.runs.__getitem__, names)]

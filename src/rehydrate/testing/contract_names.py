@@ -161,6 +161,8 @@ async def ids_are_text(make: MakeStore) -> None:
         assert "an int" in str(await refused(WrongCallError, call))
     await refused(WrongCallError, store.read("run", "keys"))
     await refused(WrongCallError, store.runs(limit=cast("int", "all")))
+    await refused(WrongCallError, store.runs(due_by=cast("float", "today")))
+    await refused(WrongCallError, store.runs(due_by=float("nan")))
     await refused(WrongCallError, store.history("run", before=cast("int", "run:1")))
     assert await store.runs() == []
     await store.close()

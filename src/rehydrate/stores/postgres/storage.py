@@ -194,7 +194,7 @@ class PostgresCheckpointStorage:
     ) -> list[Header]:
         """Return the heads of runs, ordered by run id, from the one behind `after` on."""
         check_page(limit)
-        check_filters(workflow, status, after)
+        check_filters(workflow, status, after, due_by=due_by)
         read = self._driver.read_runs
         return await self._read(
             lambda session: read(

@@ -158,6 +158,7 @@ class Worker:
                     do_writes(link, calls, self._now)
                 self._done(calls)
                 answer(calls)
+                del calls, first  # else they, and the runs that they belong to, are kept until the next ones come
         finally:
             link.close()
             with self._state:
