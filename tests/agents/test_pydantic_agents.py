@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import pytest
 from pydantic import BaseModel
 from pydantic_ai import Agent, CallDeferred, ModelRetry, RunContext, ToolReturn
+from pydantic_ai.capabilities import ProcessEventStream
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
@@ -16,7 +17,7 @@ from rehydrate import InMemoryCheckpointStorage, RunFailedError, WorkflowBuilder
 from rehydrate.agents import TextDelta, ToolApproval
 from rehydrate.agents.conversation import ToolQuestion
 from rehydrate.agents.pydantic_ai import PydanticAgent, PydanticSettings
-from rehydrate.errors import ExecutorDefinitionError, MissingExtraError
+from rehydrate.errors import ExecutorDefinitionError, MissingExtraError, PolicyError
 from rehydrate.model.events import AttemptFailed, Emitted
 from rehydrate.testing import ModelFailure, ScriptedModel, ToolCall, assert_resumable
 from tests.agents.kit import QUICK, client_of, told
@@ -213,8 +214,27 @@ def test_a_wrong_definition_is_refused():
     """An agent needs a name, and a type of its output that is known."""
     with pytest.raises(ExecutorDefinitionError, match="the agent has no name"):
         PydanticAgent(Agent(None))
+    with pytest.raises(PolicyError, match=r"PydanticSettings\(window=-1\)"):
+        PydanticSettings(window=-1)
     with pytest.raises(ExecutorDefinitionError, match="output_type is no class"):
         PydanticAgent(Agent(None, name="a", output_type=[int, str]))
+
+
+def test_a_capability_that_streams_the_answers_past_the_steps_is_refused():
+    """The model is not asked: nothing would remember what it gave."""
+
+    async def watch(ctx, events):
+        async for _ in events:
+            pass
+
+    agent = Agent(None, name="plain", capabilities=[ProcessEventStream(watch)])
+    node = PydanticAgent(agent, settings=PydanticSettings(model="model"))
+
+    async def scenario(call, model):
+        with pytest.raises(RunFailedError, match="no step would remember"):
+            await node.workflow.run("hello", **call)
+
+    assert talk(["hello"], scenario).requests == []
 
 
 def test_without_the_library_an_error_names_the_extra(monkeypatch):

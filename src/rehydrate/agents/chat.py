@@ -18,7 +18,16 @@ from rehydrate.graph.reducers import add, append
 from rehydrate.graph.step import AnyValue
 from rehydrate.graph.sub_workflow import WorkflowExecutor
 
-from .conversation import CONVERSATION, USAGE, ChatMessage, TextDelta, ToolApproval, Usage, user_message
+from .conversation import (
+    CONVERSATION,
+    USAGE,
+    ChatMessage,
+    TextDelta,
+    ToolApproval,
+    Usage,
+    earlier_messages,
+    user_message,
+)
 from .model import Asker, ChatClient, ChatModel
 from .schemas import SchemaError, parsed, schema_of
 from .tools import AnyTool, Toolbox
@@ -102,9 +111,7 @@ class _Turn:
 
     async def run(self, message: AnyValue, ctx: FunctionalContext) -> AnyValue:
         """Lead the conversation until the model is done, and keep what was said."""
-        window = self._model.window
-        turns: list[list[ChatMessage]] = ctx.state.get(CONVERSATION, [], start=None if window is None else -window)
-        earlier = [said for turn in turns for said in turn]
+        earlier: list[ChatMessage] = earlier_messages(ctx.state, self._model.window)
         said = [user_message(message if self._prompt is None else self._prompt(message))]
         usage = Usage()
         for number in range(1, self._max_rounds + 1):

@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from rehydrate.codecs import checkpointable
+from rehydrate.errors import PolicyError
+from rehydrate.graph.functional_context import FunctionalState
+from rehydrate.graph.step import AnyValue
 
 #: A message in the form of the protocol: a dict of plain values with `role` and `content`.
 ChatMessage: TypeAlias = dict[str, object]
@@ -80,9 +83,28 @@ class Reply:
 
 def user_message(content: str | list[ChatMessage]) -> ChatMessage:
     """Return what a person says."""
-    return {"role": "user", "content": content}
+    return {"role": "user", "content": sendable(content) if isinstance(content, str) else content}
 
 
 def tool_message(call_id: str, content: str) -> ChatMessage:
     """Return what came of a tool call."""
-    return {"role": "tool", "tool_call_id": call_id, "content": content}
+    return {"role": "tool", "tool_call_id": call_id, "content": sendable(content)}
+
+
+def sendable(text: str) -> str:
+    """Return text that UTF-8 can say: halves of a character that came apart are one again, others are replaced."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def earlier_messages(state: FunctionalState, window: int | None) -> list[AnyValue]:
+    """Return what was said in so many earlier turns, or in all."""
+    if window == 0:  # which as a start would be all
+        return []
+    turns: list[list[AnyValue]] = state.get(CONVERSATION, [], start=None if window is None else -window)
+    return [said for turn in turns for said in turn]
+
+
+def check_window(window: int | None, where: str) -> None:
+    """Raise `PolicyError` for a number of turns that makes no sense."""
+    if window is not None and (type(window) is not int or window < 0):
+        raise PolicyError(f"{where}(window={window!r:.100})", "Use a whole number of turns, or None for all.")

@@ -12,12 +12,18 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeAlias, cast, runtime_checkable
 
-from rehydrate.errors import ModelCallError, ModelReplyError, ModelUnavailableError, RehydrateError
+from rehydrate.errors import (
+    InvocationTimeoutError,
+    ModelCallError,
+    ModelReplyError,
+    ModelUnavailableError,
+    RehydrateError,
+)
 from rehydrate.graph.policies import Retry
 from rehydrate.graph.step import AnyValue, Step, step
 from rehydrate.runtime.step_run import current_step
 
-from .conversation import ChatMessage, Reply, TextDelta
+from .conversation import ChatMessage, Reply, TextDelta, check_window
 from .replies import ReplyParts
 
 #: What `create` of a client returns; clients have types of their own for it.
@@ -26,6 +32,8 @@ AnyReply: TypeAlias = AnyValue
 _PASSING: Final = frozenset({408, 409, 425, 429})
 #: What a provider says to a key that it does not know may show the key.
 _ABOUT_KEYS: Final = frozenset({401, 403})
+#: How an answer ends that did not come to its end: without a reason, or, as gateways tell it, with this one.
+_BROKEN_OFF: Final = frozenset({"", "error"})
 #: Classes of clients (openai, pydantic-ai, httpx) for what went wrong on the way.
 _ON_THE_WAY: Final = frozenset({"APIError", "ModelAPIError", "TransportError"})
 
@@ -59,7 +67,7 @@ class ChatClient(Protocol):
 
 
 #: How often a request is made that may succeed later.
-RETRY: Final = Retry(attempts=4, on=(ModelUnavailableError,))
+RETRY: Final = Retry(attempts=4, on=(ModelUnavailableError, InvocationTimeoutError))
 
 
 @dataclass(frozen=True)
@@ -78,6 +86,9 @@ class ChatModel:
     stream: bool = True
     timeout: float | None = None
     retry: Retry = RETRY
+
+    def __post_init__(self) -> None:
+        check_window(self.window, "ChatModel")
 
 
 @dataclass(frozen=True)
@@ -122,12 +133,12 @@ class Asker:
             with errors_of(self._model.name):
                 given = await asynchronous(create(**request), self._model.name)
                 if not self._model.stream:
-                    parts.add(given)
+                    added(parts, given, self._model.name)
                 else:
                     async for piece in cast("AsyncIterable[object]", given):
-                        if text := parts.add(piece):
+                        if text := added(parts, piece, self._model.name):
                             run.emit(TextDelta(asked.agent, number, run.attempt, text))
-            if not parts.finish_reason:
+            if parts.finish_reason in _BROKEN_OFF:
                 raise ModelUnavailableError(self._model.name, None, "its answer broke off")
             if problem := parts.problem():
                 raise ModelReplyError(self._model.name, problem)
@@ -136,12 +147,13 @@ class Asker:
         return ask_model
 
     def _request(self, messages: Sequence[ChatMessage], key: str) -> dict[str, object]:
+        headers = cast("Mapping[str, object]", self._fixed.get("extra_headers") or {})
         request: dict[str, object] = {
             **self._fixed,
             "model": self._model.name,
             "messages": [*self._first, *messages],
             # The same for all attempts of a round: for gateways that know an answer again.
-            "extra_headers": {"Idempotency-Key": key},
+            "extra_headers": {**headers, "Idempotency-Key": key},
         }
         if self._model.stream:
             request |= {"stream": True, "stream_options": {"include_usage": True}}
@@ -155,6 +167,15 @@ def asynchronous(given: Awaitable[AnyReply], model: str) -> Awaitable[AnyReply]:
     return given
 
 
+def added(parts: ReplyParts, piece: object, model: str) -> str:
+    """Take a piece of an answer and return what it adds to the text. Raises `ModelReplyError` for one that has another
+    form than that of the protocol, as where a text is a list."""
+    try:
+        return parts.add(piece)
+    except (TypeError, AttributeError, ValueError) as error:
+        raise ModelReplyError(model, f"it has not the form of the protocol: {error!s:.500}") from error
+
+
 @contextmanager
 def errors_of(model: str) -> Generator[None]:
     """Raise what a client raises as an error of ours, which says whether another attempt makes sense."""
@@ -166,9 +187,12 @@ def errors_of(model: str) -> Generator[None]:
         status = getattr(error, "status_code", None)
         status = status if isinstance(status, int) else None
         kinds = {kind.__name__ for kind in type(error).__mro__}
-        reason = type(error).__name__ if status in _ABOUT_KEYS else f"{type(error).__name__}: {error!s:.500}"
+        is_about_key = status in _ABOUT_KEYS
+        reason = type(error).__name__ if is_about_key else f"{type(error).__name__}: {error!s:.500}"
         if status is None:
             passes = isinstance(error, OSError) or bool(kinds & _ON_THE_WAY)
         else:
             passes = status in _PASSING or status >= 500
-        raise (ModelUnavailableError if passes else ModelCallError)(model, status, reason) from error
+        # A failure is stored with the trace of all its causes, so this one must be none where it may show a key.
+        cause = None if is_about_key else error
+        raise (ModelUnavailableError if passes else ModelCallError)(model, status, reason) from cause

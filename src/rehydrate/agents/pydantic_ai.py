@@ -20,7 +20,16 @@ from rehydrate.graph.step import AnyValue
 from rehydrate.graph.sub_workflow import WorkflowExecutor
 
 from .chat import message_type
-from .conversation import CONVERSATION, USAGE, TextDelta, ToolApproval, ToolQuestion, Usage
+from .conversation import (
+    CONVERSATION,
+    USAGE,
+    TextDelta,
+    ToolApproval,
+    ToolQuestion,
+    Usage,
+    check_window,
+    earlier_messages,
+)
 from .model import RETRY
 
 try:
@@ -52,6 +61,9 @@ class PydanticSettings:
     tools: Mapping[str, Retry] = field(default_factory=dict[str, Retry])
     window: int | None = None
     limits: UsageLimits | None = None
+
+    def __post_init__(self) -> None:
+        check_window(self.window, "PydanticSettings")
 
     @property
     def keys(self) -> dict[str, type]:
@@ -123,8 +135,6 @@ class _PydanticTurn:
     async def run(self, message: AnyValue, ctx: FunctionalContext) -> AnyValue:
         """Run the agent, and keep what was said."""
         settings = self._settings
-        window = settings.window
-        turns: list[list[object]] = ctx.state.get(CONVERSATION, [], start=None if window is None else -window)
         steps = StepsOfTurn(self._name, ctx, settings.tools)
         own = self._agent.model if settings.model is None else ctx.resources[settings.model]
         if own is None:
@@ -134,7 +144,7 @@ class _PydanticTurn:
         result = await self._agent.run(
             message if self._prompt is None else self._prompt(message),
             model=model,
-            message_history=messages_of([said for turn in turns for said in turn]),
+            message_history=messages_of(earlier_messages(ctx.state, settings.window)),
             deps=None if settings.deps is None else ctx.resources[settings.deps],
             usage_limits=settings.limits,
             capabilities=[steps],

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias, cast
+from typing import Never, TypeAlias, cast
 
 from pydantic_ai import (
     AbstractToolset,
@@ -34,6 +34,7 @@ from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.toolsets import ToolsetTool
 
+from rehydrate.errors import ExecutorDefinitionError
 from rehydrate.graph.functional_context import FunctionalContext
 from rehydrate.graph.policies import Retry
 from rehydrate.graph.step import AnyValue, step
@@ -74,6 +75,12 @@ class ModelAsSteps(WrapperModel):
 
         self._requests += 1
         return response_of(await ask_model(self._requests))
+
+    def request_stream(self, *_: AnyValue, **__: AnyValue) -> Never:
+        """Refuse what would ask the model past the steps, as a capability does that handles its stream."""
+        problem = "a capability or hook of it streams the model's answers itself, so that no step would remember them"
+        fix = "Remove it, and read the run's TextDelta events instead: run(..., stream=True)."
+        raise ExecutorDefinitionError(self._agent, problem, fix, "agent")
 
     async def _streamed(
         self,

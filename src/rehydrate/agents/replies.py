@@ -11,7 +11,7 @@ from typing import TypeAlias, cast
 
 from rehydrate.graph.step import AnyValue
 
-from .conversation import ChatMessage, Usage
+from .conversation import ChatMessage, Usage, sendable
 
 #: An object of a client of which only its attributes are known.
 Given: TypeAlias = AnyValue
@@ -34,14 +34,9 @@ class _Call:
         self.arguments += getattr(function, "arguments", None) or ""
         self.extra |= cast("Mapping[str, object]", getattr(piece, "model_extra", None) or {})
 
-    def message(self, number: int, round_number: int) -> ChatMessage:
-        function = {"name": self.name, "arguments": self.arguments}
-        return {
-            **self.extra,
-            "id": self.id or f"call_{round_number}_{number}",
-            "type": "function",
-            "function": function,
-        }
+    def message(self, call_id: str) -> ChatMessage:
+        function = {"name": sendable(self.name), "arguments": sendable(self.arguments)}
+        return {**self.extra, "id": call_id, "type": "function", "function": function}
 
 
 class ReplyParts:
@@ -84,10 +79,22 @@ class ReplyParts:
 
     def message(self, round_number: int) -> ChatMessage:
         """Return the reply as a message."""
-        message: ChatMessage = {"role": "assistant", "content": self.text or None}
+        message: ChatMessage = {"role": "assistant", "content": sendable(self.text) or None}
         if self._calls:
-            message["tool_calls"] = [call.message(number, round_number) for number, call in enumerate(self._calls)]
+            message["tool_calls"] = [
+                call.message(call_id) for call, call_id in zip(self._calls, self._ids(round_number), strict=True)
+            ]
         return message
+
+    def _ids(self, round_number: int) -> list[str]:
+        """Return an id of its own for each call: a provider that gave none, or one twice, refuses to see that again."""
+        ids: dict[str, None] = {}
+        for number, call in enumerate(self._calls):
+            found = sendable(str(call.id or f"call_{round_number}_{number}"))
+            while found in ids:
+                found = f"{found}_{number}"
+            ids[found] = None
+        return list(ids)
 
     def problem(self) -> str:
         """Return why the reply cannot be used; nothing where it can."""

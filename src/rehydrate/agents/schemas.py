@@ -64,6 +64,8 @@ def parsed(text: str, hint: Hint) -> AnyValue:
         return msgspec.json.decode(text, type=cast("type[AnyValue]", hint), dec_hook=_foreign_value)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise SchemaError(str(error)) from error
+    except Exception as error:  # user code: the checks of its types may raise anything
+        raise SchemaError(f"{type(error).__name__}: {error}") from error
 
 
 def as_text(value: object) -> str:

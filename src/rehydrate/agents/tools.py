@@ -129,7 +129,12 @@ class Toolbox:
             if found.on_error == "raise" or error.type in _OF_THE_PROGRAM:
                 raise
             return f"error: {error.type}: {error.reason}"
-        return as_text(value)
+        try:
+            return as_text(value)
+        except SchemaError as error:
+            problem = f"its result cannot be told to a model: {error}"
+            fix = "Let it return text, or what JSON can say; a call that is made is recorded, so begin the turn anew."
+            raise ExecutorDefinitionError(name, problem, fix, "tool") from error
 
 
 def _arguments_of(function: Callable[..., object], name: str, frame: FrameType | None) -> type[msgspec.Struct]:

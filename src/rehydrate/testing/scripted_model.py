@@ -32,7 +32,7 @@ class ToolCall:
 
 @dataclass(frozen=True)
 class ModelFailure:
-    """The model fails so many `times`, and then gives `then`.
+    """The model fails so many `times` for each request, and then gives `then`.
 
     It fails with a status of HTTP, or, where that is 0, by breaking off in the middle of its answer. With another
     `finish_reason` it does not fail and ends for that reason.
@@ -62,7 +62,7 @@ class ScriptedModel:
         #: The headers of each request, with names in lower case.
         self.headers: list[dict[str, str]] = []
         self._lock = threading.Lock()
-        self._failed: dict[int, int] = {}
+        self._failed: dict[str, int] = {}
         self._server: ThreadingHTTPServer | None = None
 
     @property
@@ -92,7 +92,8 @@ class ScriptedModel:
             found = self._found(request)
             if not isinstance(found, ModelFailure) or found.finish_reason:
                 return found
-            failed = self._failed[id(found)] = self._failed.get(id(found), 0) + 1
+            asked = json.dumps([request["model"], request["messages"]])
+            failed = self._failed[asked] = self._failed.get(asked, 0) + 1
             return found if failed <= found.times else found.then
 
     def _found(self, request: Plain) -> Given:
@@ -126,6 +127,8 @@ class _Handler(BaseHTTPRequestHandler):
             given = self._model.answer(request, dict(self.headers.items()))
         except AssertionError as error:
             given, text = ModelFailure(400), str(error)
+        except Exception as error:  # user code: a function that is the script
+            given, text = ModelFailure(400), f"the script raised {type(error).__name__}: {error}"
         else:
             text = "a failure of the script"
         if isinstance(given, ModelFailure) and given.status and not given.finish_reason:
