@@ -64,6 +64,16 @@ class Node:
     below: "list[Node]" = field(default_factory=list)
 
 
+@dataclass
+class Add:
+    inner: "Add | Mul | int"
+
+
+@dataclass
+class Mul:
+    inner: "Add | Mul | int"
+
+
 @attrs.define
 class Paint:
     color: Color
@@ -207,6 +217,8 @@ def test_json_that_fits_gives_the_typed_value(hint, text, value):
         (Even, '{"number": 1}', "it is odd"),
         (Annotated[int, msgspec.Meta(ge=5)], "3", "expected `int` >= 5"),
         (list[object], "[" * 100_000 + "]" * 100_000, "it is nested too deep"),
+        (Add | Mul, '{"inner": ' * 60 + "1" + "}" * 60,
+         'it could be too many types; say which are meant with "$type"'),
         (Node, '{"number": 1, "below": [' * 400 + "]}" * 400, "it is nested too deep"),
     ],
 )  # fmt: skip

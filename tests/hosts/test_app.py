@@ -76,6 +76,11 @@ def test_workflows_may_come_from_other_files_beside_it():
     assert load_app(written("collected.py", "from parts_of_it import greeting")).workflow().name == "greeting"
 
 
+def test_the_name_of_a_file_may_have_dots():
+    """`python flow.v2.py` runs it, too."""
+    assert load_app(written("flow.v2.py", ONE)).workflow().name == "greeting"
+
+
 def test_a_file_in_a_package_is_loaded_as_its_module():
     """Relative imports work, and its classes are those that other modules of the package import."""
     written("work/flows/__init__.py", "")

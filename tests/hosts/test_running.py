@@ -100,6 +100,12 @@ def test_a_message_from_a_file(command):
     assert command("run", "-m", "@nothing.json").err.startswith("error [wrong-call]: 'nothing.json' cannot be read")
 
 
+def test_a_message_from_an_input_that_is_closed(command, monkeypatch):
+    """As `<&-` leaves it: a wrong call, and no traceback."""
+    monkeypatch.setattr("sys.stdin", None)
+    assert command("run", "-m", "-").err.startswith("error [wrong-call]: standard input is closed.")
+
+
 def test_the_same_command_with_a_key_is_done_once(command):
     """The second time what was recorded comes back."""
     first = command("run", "-m", SMALL, "--key", "k", "--json").document

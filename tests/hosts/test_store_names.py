@@ -41,6 +41,8 @@ def test_what_says_no_kind_is_refused_and_what_is_not_there_is_not_made():
     """A mistyped name makes no empty store."""
     with pytest.raises(WrongCallError, match=r"Write 'runs\.db' for a SQLite file, 'runs/' for a folder"):
         url_of_named("runs", create=True)
+    with pytest.raises(WrongCallError, match="the name of the store is empty"):
+        url_of_named("", create=True)
     with pytest.raises(WrongCallError, match=r"there is no store 'runs\.db'"):
         url_of_named("runs.db", create=False)
 

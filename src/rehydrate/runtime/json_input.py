@@ -9,6 +9,7 @@ from __future__ import annotations
 import typing
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from contextvars import ContextVar
 from pathlib import PurePath
 from typing import Any, Final, cast
 
@@ -27,6 +28,15 @@ from .json_models import MISFITS, MisfitError, read_model
 _object: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _array: Final = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _CONCRETE: Final = (list, tuple, set, frozenset, deque)
+#: Bytes that may still be tried as one of several types: types that look alike inside of each other double the tries
+#: with every level.
+_tries: Final[ContextVar[list[int]]] = ContextVar("tries")
+_TRIES: Final = 100_000
+_TRIES_PER_BYTE: Final = 100
+
+
+class _TooManyTriesError(Exception):
+    """The tries are used up; no `MisfitError`, as no other type is tried then."""
 
 
 def message_types(graph: Definition) -> tuple[Hint, ...]:
@@ -57,10 +67,15 @@ def from_json(text: str | bytes, *hints: Hint) -> object:
     except MISFITS as error:
         quotes = "; a text stands in double quotes" if str in hints else ""
         raise MisfitError(f"it is no JSON ({error}){quotes}") from error
+    token = _tries.set([_TRIES + _TRIES_PER_BYTE * len(data)])
     try:
         return _read(data, [member for hint in hints for member in _kept_members(hint)])
     except RecursionError as error:
         raise MisfitError("it is nested too deep") from error
+    except _TooManyTriesError:
+        raise MisfitError(f'it could be too many types; say which are meant with "{TYPE}"') from None
+    finally:
+        _tries.reset(token)
 
 
 def _read(data: bytes, hints: Sequence[Hint]) -> object:
@@ -70,7 +85,11 @@ def _read(data: bytes, hints: Sequence[Hint]) -> object:
         return _read_one(data, hints[0])
     fitting: list[tuple[Hint, object]] = []
     misfits: dict[str, None] = {}
+    left = _tries.get()
     for hint in (each for each in hints if not is_anything(each)):
+        left[0] -= len(data)
+        if left[0] < 0:
+            raise _TooManyTriesError
         try:
             fitting.append((hint, _read_one(data, hint)))
         except MisfitError as error:

@@ -19,6 +19,8 @@ def url_of_named(name: str, *, create: bool) -> str:
     """Return the URL of a store; `create`: it need not be there. Raises `WrongCallError`."""
     if "://" in name or name.startswith(("file:", "memory:")):
         return name
+    if not name:
+        raise WrongCallError("the name of the store is empty.", "Name a path or a URL.")
     path = Path(name)
     if path.is_dir():
         return f"file:{quote(str(path))}"

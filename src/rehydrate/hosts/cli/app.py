@@ -170,7 +170,7 @@ def _module(name: str, path: Path, package: Path | None = None) -> ModuleType:
         del sys.modules[name]
         raise
     parent, _, last = name.rpartition(".")
-    if parent:
+    if parent in sys.modules:  # it is not where a file is called `flow.v2.py`
         setattr(sys.modules[parent], last, module)
     return module
 

@@ -8,6 +8,7 @@ from rehydrate.service.service import Service
 
 from .completion import complete_run
 from .endings import Ending
+from .output import printable
 from .session import Session, on_runs
 
 
@@ -24,7 +25,7 @@ def cancel(session: Session, run_id: str) -> int:
         stopped = await service.cancel(run_id)
         session.output.document({"run_id": run_id, "stopped": stopped})
         told = "is stopped" if stopped else "was asked to stop; the process that drives it does so"
-        session.output.line(f"run {run_id} {told}.")
+        session.output.line(f"run {printable(run_id)} {told}.")
         return Ending.DONE
 
     return session.run(work)

@@ -51,6 +51,8 @@ _policies: Final = (
 def given_text(word: str) -> bytes:
     """Return the text that a word stands for. Raises `WrongCallError` for a file that cannot be read."""
     if word == "-":
+        if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison]  (closed by who began the process)
+            raise WrongCallError("standard input is closed.", "Write @FILE for the text of a file.")
         return sys.stdin.buffer.read()
     if not word.startswith("@"):
         return word.encode("utf-8", "surrogateescape")

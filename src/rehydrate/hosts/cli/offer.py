@@ -9,6 +9,7 @@ from rehydrate.service.service import Service
 from .completion import complete_run
 from .endings import Ending
 from .given import answer_option, given_answers, given_text, key_option, message_option
+from .output import printable
 from .session import Session, on_runs
 
 
@@ -30,7 +31,7 @@ def offer(session: Session, run_id: str, message: str | None, answers: tuple[str
         given = None if message is None else workflow.parse(given_text(message))
         number = await service.offer(run_id, given, responses=responses, key=key)
         session.output.document({"run_id": run_id, "number": number})
-        session.output.line(f"offered to run {run_id} as number {number}.")
+        session.output.line(f"offered to run {printable(run_id)} as number {number}.")
         return Ending.DONE
 
     return session.run(work)

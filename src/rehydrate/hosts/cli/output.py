@@ -6,16 +6,19 @@ a run holds may come from anybody, so nothing of it reaches a terminal with cont
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import methodcaller
-from typing import TextIO
+from typing import Final, TextIO
 
 import msgspec
 
 from rehydrate.errors import RehydrateError
 from rehydrate.model.plain import Plain
+
+_BEYOND_ASCII: Final = re.compile(r"[^\x20-\x7e]")
 
 
 def printable(text: str) -> str:
@@ -46,7 +49,7 @@ class Output:
     def document(self, document: Mapping[str, object] | Sequence[object]) -> None:
         """Print the one result of a command as JSON; without `--json` nothing."""
         if self.as_json:
-            _write(self.results, msgspec.json.encode(document).decode())
+            _write(self.results, _json_line(document, self.results.encoding or "utf-8"))
 
     def line(self, text: str = "") -> None:
         """Print a line for people; with `--json` nothing. What comes from a run goes through `printable` first."""
@@ -88,6 +91,20 @@ class Output:
         action = self.advise(error)
         if action:
             _write(sys.stderr, _lines(action))
+
+
+def _json_line(document: object, encoding: str) -> str:
+    """Return JSON with what a terminal obeys, or the encoding of the output does not have, written as JSON has it."""
+    text = msgspec.json.encode(document).decode()
+
+    def escaped(found: re.Match[str]) -> str:
+        letter = found[0]
+        if letter.isprintable() and letter.encode(encoding, "ignore"):
+            return letter
+        units = letter.encode("utf-16-be")
+        return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+
+    return _BEYOND_ASCII.sub(escaped, text)
 
 
 def _lines(text: str) -> str:
