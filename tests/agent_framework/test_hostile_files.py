@@ -179,6 +179,31 @@ def test_the_reading_process_may_do_nothing_once_it_has_started(deed) -> None:
     assert done == child.FORBIDDEN
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="no limits there")
+@pytest.mark.parametrize(
+    "before",
+    [
+        "low = child.MEMORY - 2**20; resource.setrlimit(resource.RLIMIT_AS, (low, low))",
+        "real = resource.setrlimit\n"
+        "def refusing(kind, limits):\n"
+        "    if kind == resource.RLIMIT_AS: raise ValueError('current limit exceeds maximum limit')\n"
+        "    real(kind, limits)\n"
+        "resource.setrlimit = refusing",
+    ],
+    ids=["a lower limit is there", "none can be set, as on macOS"],
+)
+def test_a_limit_of_memory_that_cannot_be_set_ends_no_reading(before) -> None:
+    """The other limits and the watch are there all the same."""
+    script = (
+        f"import os, resource, sys; sys.path.insert(0, sys.argv[1]); from {child.__package__} import child\n{before}\n"
+        "child.close_in()\n"
+        "assert resource.getrlimit(resource.RLIMIT_NOFILE) == (0, 0)\n"
+        "assert sys.argv[2] == 'nothing' or os.listdir('/')"
+    )
+    root = str(Path(child.__file__).parents[3])
+    assert [run_python(script, root, deed) for deed in ("nothing", "deed")] == [0, child.FORBIDDEN]
+
+
 def run_python(script: str, *arguments: str) -> int:
     """Run a script in a process like the reading one, and return its exit code."""
     return subprocess.run(
