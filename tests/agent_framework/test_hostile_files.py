@@ -4,6 +4,7 @@ import json
 import pickle
 import subprocess
 import sys
+import tracemalloc
 from collections import Counter, OrderedDict, defaultdict, deque
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path, PurePosixPath
@@ -45,7 +46,13 @@ def test_the_same_bytes_do_run_where_python_reads_them(way, tmp_path) -> None:
 @pytest.mark.parametrize("bomb", BOMBS)
 def test_a_file_that_would_take_all_memory_or_time_is_refused(bomb) -> None:
     """Before it has taken either: everything is counted while it is read."""
-    assert refusal(file_with(bombs()[bomb])) is not None
+    data = file_with(bombs()[bomb])
+    tracemalloc.start()
+    try:
+        assert refusal(data, "claims:Claim", ":Claim") is not None
+        assert tracemalloc.get_traced_memory()[1] < 160 * 1024 * 1024
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,9 @@ MAX_STEPS: Final = 2_000_000
 MAX_NODES: Final = 1_000_000
 MAX_DEPTH: Final = 100
 MAX_OUT: Final = 64 * 1024 * 1024
-#: Bytes of one whole number.
+#: Bytes of one whole number, and characters of one name.
 MAX_NUMBER: Final = 4096
+MAX_NAME: Final = 1000
 
 
 class Refused(Exception):  # noqa: N818  (it ends as a sentence in a report)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from .inert import Refused
+from .inert import MAX_NAME, Refused
 
 #: Values and types of the standard library, and what their bytes name to be made.
 _STANDARD: Final = frozenset(
@@ -63,7 +63,9 @@ class Listed:
         self._strange = {}
 
     def check(self, module: str, name: str) -> str:
-        """Return the full name, and note it where it is not on the list."""
+        """Return the full name, and note it where it is not on the list. Raises `Refused` for one that is too long."""
+        if len(module) + len(name) > MAX_NAME:  # a name is copied with each type that is called by it
+            raise Refused(f"the name of a type has more than {MAX_NAME} characters")
         full = f"{module}:{name}"
         if full in _STANDARD or full in self._names or f":{name}" in self._names or is_theirs(full):
             return full

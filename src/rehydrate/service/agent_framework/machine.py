@@ -35,9 +35,7 @@ class Machine:
             raise Refused("a stored object is not of protocol 4 or 5")
         self._at = 2
         while True:
-            self._steps[0] -= 1
-            if self._steps[0] < 0:
-                raise Refused(f"it takes more than {MAX_STEPS} steps to read")
+            self.spend(1)
             code = self.take(1)[0]
             if code == _STOP:
                 break
@@ -49,6 +47,12 @@ class Machine:
         if self._stack or self._at != len(self._data):
             raise Refused("there is more behind a stored object")
         return value
+
+    def spend(self, steps: int) -> None:
+        """Count steps; what is copied counts like what is read."""
+        self._steps[0] -= steps
+        if self._steps[0] < 0:
+            raise Refused(f"it takes more than {MAX_STEPS} steps to read")
 
     def take(self, count: int) -> bytes:
         """Return the next bytes."""
@@ -109,6 +113,8 @@ class Machine:
 
     def call(self, function: object, args: object) -> object:
         """Return what a call stands for."""
+        if isinstance(args, Group):
+            self.spend(len(args.items) + sum(len(part.items) for part in args.items if isinstance(part, Group)))
         return called(function, args, self._listed)
 
 
@@ -182,6 +188,7 @@ def _new(machine: Machine, *, keywords: bool) -> None:
         raise Refused("a stored object is of no class")
     if isinstance(named, Group) and named.items:
         raise Refused(f"an object of {cls.name!r} was stored with keywords")
+    machine.spend(len(args.items))
     machine.push(Made(cls.name, list(args.items), is_tuple=bool(args.items)))
 
 

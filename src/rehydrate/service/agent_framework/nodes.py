@@ -47,6 +47,21 @@ def read_file(data: bytes, listed: Listed) -> str:
     return tree
 
 
+def _length(value: object) -> int:
+    """Return about how many bytes a value takes in the output, beside those that any takes."""
+    match value:
+        case str():
+            return len(value) * (2 if value.isascii() else 4)
+        case bytes():
+            return len(value) * 2
+        case int():
+            return value.bit_length() // 4
+        case Named(name) | Made(name):
+            return len(name)
+        case _:
+            return 0
+
+
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     made = dict(pairs)
     if len(made) != len(pairs):
@@ -80,7 +95,7 @@ class _Writer:
 
     def _count(self, value: object) -> None:
         self._nodes += 1
-        self._size += 16 + (len(value) * 2 if isinstance(value, str | bytes) else 0)
+        self._size += 16 + _length(value)
         if self._nodes > MAX_NODES or self._size > MAX_OUT:
             raise Refused(f"it holds more than {MAX_NODES} values, or {MAX_OUT} bytes of them")
 
