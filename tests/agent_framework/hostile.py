@@ -109,7 +109,35 @@ def bombs() -> dict[str, bytes]:
         + b"\x94]("
         + b"h\x00" * 100_000
         + b"e.",
+        "a long number twenty thousand times": kept_once(b"\x8b" + struct.pack("<I", 4096) + b"\x01" * 4096, 20_000),
+        "a long name two thousand times": kept_once(long_text(1 << 20) + text("Claim") + b"\x93", 2000),
+        "arguments that are copied": PROTO
+        + b"("
+        + b"N" * 100_000
+        + b"t\x94"
+        + name("claims", "Claim")
+        + b"\x94]("
+        + b"h\x01h\x00\x81" * 300
+        + b"e.",
+        "lists that are copied": PROTO
+        + b"]("
+        + b"N" * 100_000
+        + b"e\x94"
+        + name("builtins", "frozenset")
+        + b"\x94]("
+        + b"h\x01h\x00\x85R" * 300
+        + b"e.",
     }
+
+
+def long_text(length: int) -> bytes:
+    """Return the instruction for a text of that length."""
+    return b"X" + struct.pack("<I", length) + b"a" * length
+
+
+def kept_once(made: bytes, times: int) -> bytes:
+    """Return a list that holds one value so many times."""
+    return PROTO + b"](" + made + b"\x94" + b"h\x00" * (times - 1) + b"e."
 
 
 def refusal(data: bytes, *names: str) -> str | None:

@@ -4,6 +4,7 @@ import json
 import pickle
 import subprocess
 import sys
+import tracemalloc
 from collections import Counter, OrderedDict, defaultdict, deque
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path, PurePosixPath
@@ -45,7 +46,13 @@ def test_the_same_bytes_do_run_where_python_reads_them(way, tmp_path) -> None:
 @pytest.mark.parametrize("bomb", BOMBS)
 def test_a_file_that_would_take_all_memory_or_time_is_refused(bomb) -> None:
     """Before it has taken either: everything is counted while it is read."""
-    assert refusal(file_with(bombs()[bomb])) is not None
+    data = file_with(bombs()[bomb])
+    tracemalloc.start()
+    try:
+        assert refusal(data, "claims:Claim", ":Claim") is not None
+        assert tracemalloc.get_traced_memory()[1] < 160 * 1024 * 1024
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize(
@@ -177,6 +184,31 @@ def test_the_reading_process_may_do_nothing_once_it_has_started(deed) -> None:
     root = str(Path(child.__file__).parents[3])
     done = run_python(script, root)
     assert done == child.FORBIDDEN
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limits there")
+@pytest.mark.parametrize(
+    "before",
+    [
+        "low = child.MEMORY - 2**20; resource.setrlimit(resource.RLIMIT_AS, (low, low))",
+        "real = resource.setrlimit\n"
+        "def refusing(kind, limits):\n"
+        "    if kind == resource.RLIMIT_AS: raise ValueError('current limit exceeds maximum limit')\n"
+        "    real(kind, limits)\n"
+        "resource.setrlimit = refusing",
+    ],
+    ids=["a lower limit is there", "none can be set, as on macOS"],
+)
+def test_a_limit_of_memory_that_cannot_be_set_ends_no_reading(before) -> None:
+    """The other limits and the watch are there all the same."""
+    script = (
+        f"import os, resource, sys; sys.path.insert(0, sys.argv[1]); from {child.__package__} import child\n{before}\n"
+        "child.close_in()\n"
+        "assert resource.getrlimit(resource.RLIMIT_NOFILE) == (0, 0)\n"
+        "assert sys.argv[2] == 'nothing' or os.listdir('/')"
+    )
+    root = str(Path(child.__file__).parents[3])
+    assert [run_python(script, root, deed) for deed in ("nothing", "deed")] == [0, child.FORBIDDEN]
 
 
 def run_python(script: str, *arguments: str) -> int:

@@ -6,6 +6,7 @@ and the time it may take are bounded. It is started by `reading` with nothing bu
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -72,13 +73,22 @@ def _warm_up(listed: Listed) -> None:
 
 
 def close_in() -> None:
-    """Give up what this process will not need; where the system has no limits, the watch remains."""
+    """Give up what this process will not need; where the system has no limits, the watch and the counts remain."""
     if resource is not None:
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-        resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))
+        with contextlib.suppress(ValueError, OSError):  # macOS refuses any limit of memory
+            _limit(resource.RLIMIT_AS, MEMORY)
+        _limit(resource.RLIMIT_CORE, 0)
+        _limit(resource.RLIMIT_FSIZE, 0)
+        _limit(resource.RLIMIT_NOFILE, 0)
     sys.addaudithook(_watch)
+
+
+def _limit(kind: int, most: int) -> None:
+    """Set a limit, and never above one that is there, which would be refused."""
+    assert resource is not None  # noqa: S101  (the caller has looked)
+    _, hard = resource.getrlimit(kind)
+    allowed = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    resource.setrlimit(kind, (allowed, allowed))
 
 
 def _watch(event: str, _args: tuple[object, ...]) -> None:

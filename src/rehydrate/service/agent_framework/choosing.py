@@ -32,18 +32,19 @@ def of_workflow(files: Mapping[str, SavedFile], name: str) -> dict[str, SavedFil
 
 def newest(files: Mapping[str, SavedFile]) -> dict[str, str]:
     """Return for each file that is not the newest of its run which checkpoint comes behind it."""
-    answered = {
-        message.answers.request_id: saved.checkpoint_id
-        for saved in files.values()
-        for message in saved.run.messages
-        if message.answers is not None
-    }
+    answered: dict[str, set[str]] = {}
+    for saved in files.values():
+        for message in saved.run.messages:
+            if message.answers is not None:
+                answered.setdefault(message.answers.request_id, set()).add(saved.checkpoint_id)
+    _check_order(files)
     behind = {saved.previous: saved.checkpoint_id for saved in files.values() if saved.previous is not None}
     later = {file: behind[saved.checkpoint_id] for file, saved in files.items() if saved.checkpoint_id in behind}
     for file, saved in files.items():
-        ids = [asked.request_id for asked in saved.run.asked if asked.request_id in answered]
-        if ids and file not in later:
-            later[file] = answered[ids[0]]
+        answering = (other for asked in saved.run.asked for other in answered.get(asked.request_id, ()))
+        by = {other for other in answering if other != saved.checkpoint_id}
+        if by and file not in later:
+            later[file] = min(by)
     chains: dict[str, list[tuple[datetime, int, str]]] = {}
     for file, saved in files.items():
         if saved.chain is not None:
@@ -54,6 +55,21 @@ def newest(files: Mapping[str, SavedFile]) -> dict[str, str]:
             if following >= iteration:
                 later[file] = files[next_file].checkpoint_id
     return later
+
+
+def _check_order(files: Mapping[str, SavedFile]) -> None:
+    """Raise `Refused` where checkpoints come behind themselves, so that none would be the newest."""
+    before = {saved.checkpoint_id: saved.previous for saved in files.values()}
+    seen: set[str] = set()
+    for first in before:
+        way: set[str] = set()
+        at: str | None = first
+        while at is not None and at not in seen:
+            way.add(at)
+            seen.add(at)
+            at = before.get(at)
+        if at in way:
+            raise Refused(f"checkpoint {at!r:.80} comes behind itself")
 
 
 def moment(saved: SavedFile) -> datetime:

@@ -35,6 +35,8 @@ from .saved import SavedFile, saved_file
 from .values import TypeMap, Values
 
 _SUFFIX: Final = ".json"
+#: Characters of why a file is refused.
+_TOLD: Final = 6000
 
 
 @dataclass(frozen=True)
@@ -163,28 +165,38 @@ def _imported(placer: Placer, name: str, folder: Path, *, every: bool) -> AgentF
             try:
                 runs.append(placer.placed(file, found))
             except (Refused, RehydrateError) as error:
-                refused[file] = str(error)
+                refused[file] = _said(error)
     return AgentFrameworkImport(tuple(runs), passed, refused)
 
 
 def _read(names: Sequence[str], files: Sequence[Path]) -> tuple[dict[str, SavedFile], dict[str, str]]:
     saved: dict[str, SavedFile] = {}
     refused: dict[str, str] = {}
+    ids: dict[str, str] = {}
     with FileReader(names) as reader:
         for path in files:
             try:
                 found = saved_file(reader.read(path))
                 moment(found)
+                first = ids.setdefault(found.checkpoint_id, path.name)
+                if first != path.name:
+                    raise Refused(f"it is the same checkpoint as {first}: keep one of the two files")
             except Refused as error:
-                refused[path.name] = str(error)
+                refused[path.name] = _said(error)
             else:
                 saved[path.name] = found
     return saved, refused
 
 
+def _said(error: Exception) -> str:
+    """Return an error as text that is not as long as a file may make it."""
+    said = str(error)
+    return said if len(said) <= _TOLD else f"{said[:_TOLD]} ..."
+
+
 def _files(folder: Path) -> list[Path]:
     try:
-        found = sorted(path for path in folder.iterdir() if path.suffix == _SUFFIX and path.is_file())
+        found = sorted(path for path in folder.iterdir() if path.suffix == _SUFFIX)
     except OSError as error:
         raise WrongCallError(
             f"{folder} cannot be listed ({error.strerror}).", "Name the folder of the files."

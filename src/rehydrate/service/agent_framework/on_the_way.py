@@ -28,7 +28,12 @@ def messages_of(
     """Return what the outermost workflow had on its way; `value` makes values of nodes. Raises `Refused`."""
     placement = placing.placement
     found: list[LegacyMessage] = []
+    answered: set[str] = set(placement.questions)
     for message in saved.messages:
+        if message.answers is not None:
+            if message.answers.request_id in answered:
+                raise Refused(f"question {message.answers.request_id!r} is answered, and open or answered once more")
+            answered.add(message.answers.request_id)
         if passed_on(message.data) in placement.questions:
             continue
         what = f"a message from {message.source.removeprefix(_INTERNAL)!r}"

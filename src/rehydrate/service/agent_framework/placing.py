@@ -86,6 +86,8 @@ class Placing:
             inside = execution.inside
             if inside.state or inside.executor_states:
                 self.placement.left_out.append(f"the state of {path}, in which nothing was open")
+            if inside.joins:
+                self.placement.kept("joins", "joins", f"what joins held in {path}", _cannot_go_on)
             return
         below.add(self.context(execution.inside, child, path, name))
 
@@ -154,6 +156,8 @@ class Placing:
 
     def _note(self, asked: Asked, path: str, request: LegacyRequest, number: int) -> None:
         name = f"{request.executor_id}#{number}?0"
+        if asked.request_id in self.placement.questions:
+            raise Refused(f"question {asked.request_id!r} stands twice in the file")
         self.placement.questions[asked.request_id] = Question(path, name, request)
 
     def _state(self, saved: Saved, path: str) -> dict[str, object]:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import stat
 import subprocess
 import sys
 import threading
@@ -41,7 +43,9 @@ class FileReader:
     def read(self, path: Path) -> Node:
         """Return the tree of a file. Raises `Refused`."""
         try:
-            with path.open("rb") as file:
+            with open(path, "rb", opener=_opened) as file:  # a path's has no opener
+                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                    raise Refused("it is no regular file")
                 data = file.read(MAX_FILE + 1)
         except OSError as error:
             raise Refused(f"it cannot be opened ({error.strerror or error})") from error
@@ -94,6 +98,11 @@ class FileReader:
         if overdue:
             return f"it takes more than {self._seconds:g} seconds to read"
         return f"{_DIED}, which tried something forbidden" if code == FORBIDDEN else _DIED
+
+
+def _opened(path: str, flags: int) -> int:
+    """Open a file, and wait for nobody on the other end of what is none."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _end(process: subprocess.Popen[bytes], overdue: threading.Event) -> None:

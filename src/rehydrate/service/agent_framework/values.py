@@ -20,6 +20,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from rehydrate.codecs import ValueCodec
 from rehydrate.codecs.layouts import FieldsDiffer
 from rehydrate.codecs.registry import Entry
+from rehydrate.codecs.writer import CROWDED, is_crowded
 
 from .early import fitted, new_tuple
 from .inert import Refused
@@ -85,9 +86,13 @@ class Values:
             return float(str(items[0]))
         made = [self.value(item) for item in items]
         try:
+            if letter in _HASHED and is_crowded(made[:: _HASHED[letter]]):
+                raise Refused(f"a set or dict cannot be made: {CROWDED}")
             return _CONTAINERS[letter](made)
         except TypeError as error:
             raise Refused(f"a set or dict holds what has no hash ({error})") from error
+        except (ValueError, OverflowError) as error:
+            raise Refused(f"a deque has a limit that is none ({error})") from error
 
     def type_of(self, node: Node) -> object:
         """Return the type that a node names: a class, or one with parameters. Raises `Refused`."""
@@ -140,6 +145,8 @@ class Values:
             return _member(target, [self.value(arg) for arg in args])
         if tuple in target.__mro__:
             return self._tuple(target, [self.value(arg) for arg in args], is_tuple=is_tuple)
+        if args:
+            raise Refused(f"an object of {name!r} was made with arguments, which are not read")
         return self._instance(target, state, name)
 
     def _instance(self, target: type, state: Node, name: str) -> object:
@@ -189,15 +196,20 @@ class Values:
         if state is None:
             made = [self.value(arg) for arg in args]
             return made[0] if len(made) == 1 else made
+        if args:
+            raise Refused("an object was made with arguments and filled, too, which is not read")
         if isinstance(state, list) and state[0] in {"l", "t"} and not _has_slots(state):
             return [self.value(item) for item in state[1:]]
         fields = fields_of(["o", "", False, ["l"], state], "an object")
-        return {key.lstrip("_"): self.value(item) for key, item in fields.items()}
+        made = {key.lstrip("_"): self.value(item) for key, item in fields.items()}
+        if len(made) != len(fields):
+            raise Refused(f"an object has fields that differ by underscores only ({', '.join(sorted(fields))})")
+        return made
 
     def _scalar(self, kind: str, parts: list[Node]) -> object:
         try:
             return _SCALARS[kind]([self.value(part) for part in parts])
-        except (ValueError, TypeError, ArithmeticError, ZoneInfoNotFoundError) as error:
+        except (ValueError, TypeError, ArithmeticError, ZoneInfoNotFoundError, OSError) as error:  # no file of a zone
             raise Refused(f"a stored {kind} is none ({error})") from error
 
 
@@ -226,7 +238,9 @@ def _member(kind: type[Enum], args: list[object]) -> object:
     for member in kind:
         if len(args) == 1 and type(member.value) is type(args[0]) and member.value == args[0]:
             return member
-    raise Refused(f"{kind.__name__} has no member of value {args[0] if args else None!r:.80}")
+    value = args[0] if args else None
+    said = hex(value) if isinstance(value, int) else repr(value)  # a long number has no text in digits
+    raise Refused(f"{kind.__name__} has no member of value {said:.80}")
 
 
 def _moment(parts: list[object]) -> dt.datetime:
@@ -257,6 +271,8 @@ def _pairs(items: list[object]) -> Iterator[tuple[object, object]]:
     return zip(items[::2], items[1::2], strict=True)
 
 
+#: Containers that are made by hashes, and which of their items these are of.
+_HASHED: Final = {"s": 1, "f": 1, "d": 2}
 _CONTAINERS: Final[Mapping[str, Callable[[list[object]], object]]] = {
     "l": lambda items: items,
     "t": tuple,
