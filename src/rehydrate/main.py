@@ -30,6 +30,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given[:1] and given[0] in _HELP:
         return _core_command(given)
     try:
+        import rich  # noqa: F401  # pyright: ignore[reportUnusedImport]  (needed later, by what draws; told now)
+
         from rehydrate.hosts.cli.command_line import run_command_line
         from rehydrate.hosts.cli.session import OtherCommand, Wired
     except ModuleNotFoundError as error:

@@ -8,6 +8,7 @@ each when it is first asked for.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rehydrate.api.builder import Case, Default, WorkflowBuilder
@@ -261,4 +262,11 @@ def named_checkpoint_storage(name: str, *, create: bool) -> CheckpointStorage:
 
     Raises `WrongCallError`.
     """
-    return checkpoint_storage_from_url(url_of_named(name, create=create))
+    from rehydrate.stores.sqlite_driver import DRIVERS
+
+    url = url_of_named(name, create=create)
+    found = parsed_url(url, _forms(DRIVERS))
+    place = {"sqlite": found.path[1:], "file": found.path}.get(found.scheme)
+    if place and not create and not Path(place).exists():
+        raise WrongCallError(f"there is no store {name!r}.", "Look at the path, or begin with a run in it.")
+    return checkpoint_storage_from_url(url)

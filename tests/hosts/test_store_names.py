@@ -47,6 +47,14 @@ def test_what_says_no_kind_is_refused_and_what_is_not_there_is_not_made():
         url_of_named("runs.db", create=False)
 
 
+@pytest.mark.parametrize("name", ["sqlite:///typo.db", "file:typo", "file:///nowhere/typo"])
+def test_a_url_of_nothing_makes_no_store_either(name):
+    """A command that only looks refuses it, as it does a path."""
+    with pytest.raises(WrongCallError, match="there is no store"):
+        named_checkpoint_storage(name, create=False)
+    assert list(Path().iterdir()) == []
+
+
 def test_the_stores_that_names_open():
     """Wiring gives each its class, and paths with strange letters lead to the same place."""
 

@@ -51,7 +51,7 @@ _policies: Final = (
 def given_text(word: str) -> bytes:
     """Return the text that a word stands for. Raises `WrongCallError` for a file that cannot be read."""
     if word == "-":
-        if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison]  (closed by who began the process)
+        if sys.stdin is None:  # closed by who began the process
             raise WrongCallError("standard input is closed.", "Write @FILE for the text of a file.")
         return sys.stdin.buffer.read()
     if not word.startswith("@"):
@@ -87,9 +87,14 @@ class Given:
     on_pending: OnPending | None
     on_unfinished: OnUnfinished
 
+    @functools.cached_property
+    def text(self) -> bytes | None:
+        """The text of the message; asked for before the event loop runs, as Ctrl-C could not end a read in it."""
+        return None if self.message is None else given_text(self.message)
+
     def message_for(self, workflow: Workflow) -> object:
         """Return the message, of a type of this workflow. Raises `MessageShapeError`."""
-        return None if self.message is None else workflow.parse(given_text(self.message))
+        return None if self.text is None else workflow.parse(self.text)
 
     def responses(self) -> dict[str, JsonAnswer] | None:
         """Return the answers."""

@@ -25,10 +25,11 @@ def offer(session: Session, run_id: str, message: str | None, answers: tuple[str
     Whoever drives it takes it; a worker takes what a run at rest is offered.
     """
     responses = given_answers(answers) or None
+    text = None if message is None else given_text(message)  # here, as Ctrl-C could not end a read in the event loop
 
     async def work(service: Service) -> int:
         workflow = service.workflow((await service.show(run_id)).header.workflow)
-        given = None if message is None else workflow.parse(given_text(message))
+        given = None if text is None else workflow.parse(text)
         number = await service.offer(run_id, given, responses=responses, key=key)
         session.output.document({"run_id": run_id, "number": number})
         session.output.line(f"offered to run {printable(run_id)} as number {number}.")

@@ -47,7 +47,7 @@ def resume(
     """
     if run_id is None and checkpoint is None:
         raise WrongCallError("no run is named.", "Name it with --run, or one of its checkpoints with --checkpoint.")
-    responses = given.responses()
+    responses, _ = given.responses(), given.text
 
     async def begin(service: Service) -> tuple[str, RunStream]:
         found = run_id or (await service.storage.inspect(checkpoint or "")).header.run_id
@@ -97,7 +97,7 @@ def fork(session: Session, checkpoint: str, run_id: str | None, events: bool, gi
 
     The run is copied at one of its checkpoints, which may be an older one.
     """
-    responses = given.responses()
+    responses, _ = given.responses(), given.text
 
     async def begin(service: Service) -> tuple[str, RunStream]:
         workflow = service.workflow((await service.storage.inspect(checkpoint)).header.workflow)
