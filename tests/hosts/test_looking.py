@@ -58,9 +58,19 @@ def test_a_run_is_shown_with_what_it_asks(command, two_runs):
     assert lines[1] == "status     IDLE_WITH_PENDING_REQUESTS, turn 1, superstep 2"
     assert f"request    {two_runs} from review#1/assess" in lines
     assert "  expects  Verdict" in lines
-    assert lines[-1] == f"answer     rehydrate answer {two_runs}=JSON"
+    assert lines[-1] == f"answer     rehydrate answer --app FILE.py {two_runs}=JSON"
     document = command("show", "ended", "--json").document
     assert (document["outputs"], document["requests"], document["is_newest"]) == (["c-1: paid"], [], True)
+
+
+def test_a_run_that_failed_is_shown_with_what_it_failed_of(command, two_runs):
+    """Where and of what, as text and as JSON; a run that did not fail has nothing there."""
+    command("run", "--app", f"{APP}:payment", "-m", '{"id": "broken", "amount": 1}', "--run", "failed")
+    assert command("show", "failed").out.splitlines()[-1] == "failed     pay: ValueError: no such account"
+    assert command("show", "failed", "--json").document["failures"] == [
+        {"place": "pay", "text": "ValueError: no such account"}
+    ]
+    assert command("show", "ended", "--json").document["failures"] == []
 
 
 def test_an_earlier_checkpoint_is_shown_by_number_id_or_name(command, two_runs):
@@ -141,12 +151,12 @@ def test_a_checkpoint_is_compared_with_one_of_another_run(command, two_runs):
 
 
 def test_the_inbox_lists_what_all_runs_ask(command, two_runs):
-    """With the type of the answer and a command that can be typed as it stands."""
+    """With the type of the answer and the command that answers, with a place for the app, since none was named."""
     assert command("inbox").out.splitlines() == [
         f"request  {two_runs} of run asks, from review#1/assess",
         '  asks     {"$type":"Question","claim":{"$type":"Claim","id":"c-2","amount":5000},"text":"Pay 5000?"}',
         "  expects  Verdict",
-        f"  answer   rehydrate answer {two_runs}=JSON",
+        f"  answer   rehydrate answer --app FILE.py {two_runs}=JSON",
     ]
     empty = command("inbox", "--run", "ended")
     assert (empty.code, empty.out, empty.err) == (0, "", "Nothing is asked.\n")

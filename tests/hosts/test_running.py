@@ -45,6 +45,7 @@ def test_an_answer_finds_its_run_and_goes_on(command):
     again = command("answer", answer, "--json")
     assert (again.code, again.document["error"]["code"]) == (2, "already-answered")
     assert again.err.startswith("error [already-answered]: ")
+    assert again.err.endswith("No answer was taken. Look what is open: rehydrate inbox\n")
 
 
 def test_one_call_answers_and_brings_the_next_message(command):
@@ -79,6 +80,7 @@ def test_a_run_that_fails_shows_how_it_stands_and_how_to_go_on(command):
     done = command("run", "-m", '{"id": "broken", "amount": 1}', "--run", "r")
     assert (done.code, done.out.splitlines()[0]) == (1, "run      r: FAILED, turn 1")
     assert "error [run-failed]: " in done.err
+    assert 'raise ValueError("no such account")' in done.err  # the line of the user's file
     assert done.err.endswith("Go on with it: rehydrate resume --run r\n")
     again = command("resume", "--run", "r", "--json").document
     assert (again["status"], again["error"]["code"]) == ("FAILED", "run-failed")
@@ -118,6 +120,8 @@ def test_a_fork_goes_on_with_a_copy(command):
     first = command("run", "-m", SMALL, "--run", "r", "--json").document
     command("resume", "--run", "r", "-m", SMALL)
     stale = command("resume", "--checkpoint", first["checkpoint_id"], "-m", SMALL)
+    unknown = command("fork", "0")
+    assert (unknown.code, "Look up its id, in the second column of: rehydrate history RUN" in unknown.err) == (2, True)
     assert (stale.code, f"rehydrate fork {first['checkpoint_id']}" in stale.err) == (2, True)
     copy = command("fork", first["checkpoint_id"], "--run", "copy", "-m", SMALL, "--json").document
     assert (copy["run_id"], copy["turn"]) == ("copy", 2)
@@ -126,6 +130,7 @@ def test_a_fork_goes_on_with_a_copy(command):
 def test_what_is_offered_is_taken_by_a_worker(command):
     """`offer` leaves a message, and `worker --once` takes it."""
     command("run", "-m", SMALL, "--run", "r")
+    assert command("offer", "r").err.endswith("Give --message, --answer ID=JSON, or both.\n")
     assert command("offer", "r", "-m", '{"id": "c-3", "amount": 1}').out == "offered to run r as number 1.\n"
     done = command("worker", "--once", "--json")
     assert (done.code, done.document["run_id"], done.document["outputs"]) == (0, "r", ["c-3: paid"])

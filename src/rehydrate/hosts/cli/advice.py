@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from rehydrate.errors import (
     AgentFrameworkImportError,
+    AlreadyAnsweredError,
     AnswerTypeError,
     CheckpointNotFoundError,
     MissingResourceError,
@@ -14,6 +15,7 @@ from rehydrate.errors import (
     NothingRunsError,
     PendingRequestsError,
     RehydrateError,
+    RequestCancelledError,
     RunBusyError,
     RunDrainedError,
     RunExistsError,
@@ -41,7 +43,7 @@ def next_action(error: RehydrateError, words: Sequence[str]) -> str:
         case RunNotFoundError():
             return f"Look which runs there are: {command_text(words, 'runs')}"
         case CheckpointNotFoundError():
-            return f"Look which checkpoints there are: {command_text(words, 'history')} RUN"
+            return f"Look up its id, in the second column of: {command_text(words, 'history')} RUN"
         case StaleCheckpointError(run_id=run_id, checkpoint_id=checkpoint):
             onward = command_text(words, "resume", "--run", run_id)
             copy = command_text(words, "fork", checkpoint)
@@ -50,8 +52,8 @@ def next_action(error: RehydrateError, words: Sequence[str]) -> str:
             return "Name the file that has it with --app."
         case MissingResourceError():
             return "Keep a Service in the file of the app, and give it resources={workflow name: {key: object}}."
-        case UnknownRequestError():
-            return f"Look what is open: {command_text(words, 'inbox')}"
+        case UnknownRequestError() | AlreadyAnsweredError() | RequestCancelledError():
+            return f"No answer was taken. Look what is open: {command_text(words, 'inbox')}"
         case AnswerTypeError(shape=shape) if shape:
             return f"No answer was taken. Expected is JSON of this shape: {shape}"
         case _:

@@ -71,5 +71,7 @@ def _failed(session: Session, shown: Shown, error: RunFailedError) -> int:
         session.output.document({**shown.document(), "error": session.output.error_document(error)})
     else:
         shown.show()
+        if error.__cause__ is not None and error.__cause__.__traceback__ is not None:
+            session.output.trace(error.__cause__)
     session.output.complain(error)
     return ending_of_error(error)

@@ -58,7 +58,7 @@ def _document(session: Session, waiting: WaitingRequest, shapes: dict[str, str])
         "workflow": waiting.workflow,
         **request_document(waiting.request),
         "expects": shapes.get(request_id),
-        "command": _command(session, request_id),
+        "command": session.answering(request_id),
     }
 
 
@@ -68,11 +68,7 @@ def _lines(session: Session, waiting: WaitingRequest, shapes: dict[str, str]) ->
     yield f"request  {printable(request.request_id)} of run {printable(waiting.run_id)}, from {printable(place)}"
     yield f"  asks     {shortened(shown(request.data))}"
     yield f"  expects  {printable(shapes.get(request.request_id, request.response_type))}"
-    yield f"  answer   {printable(_command(session, request.request_id))}"
-
-
-def _command(session: Session, request_id: str) -> str:
-    return session.command("answer", f"{request_id}=JSON")
+    yield f"  answer   {printable(session.answering(request.request_id))}"
 
 
 async def _shapes(session: Session, service: Service, found: Iterable[WaitingRequest]) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from rehydrate.errors import WrongCallError
 from rehydrate.service.service import Service
 
 from .completion import complete_run
@@ -25,6 +26,8 @@ def offer(session: Session, run_id: str, message: str | None, answers: tuple[str
     Whoever drives it takes it; a worker takes what a run at rest is offered.
     """
     responses = given_answers(answers) or None
+    if message is None and responses is None:
+        raise WrongCallError("an offer needs a message or answers.", "Give --message, --answer ID=JSON, or both.")
     text = None if message is None else given_text(message)  # here, as Ctrl-C could not end a read in the event loop
 
     async def work(service: Service) -> int:

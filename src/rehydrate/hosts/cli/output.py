@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
+import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import methodcaller
@@ -19,6 +20,8 @@ from rehydrate.errors import RehydrateError
 from rehydrate.model.plain import Plain
 
 _BEYOND_ASCII: Final = re.compile(r"[^\x20-\x7e]")
+#: Calls of a traceback, the innermost ones.
+_FRAMES: Final = 8
 
 
 def printable(text: str) -> str:
@@ -75,6 +78,10 @@ class Output:
     def note(self, text: str) -> None:
         """Say something beside the result, on standard error."""
         _write(sys.stderr, text)
+
+    def trace(self, cause: BaseException) -> None:
+        """Say on standard error in which lines an exception was raised, as what it stopped names only its text."""
+        self.note(_lines("".join(traceback.format_exception(cause, limit=-_FRAMES)).rstrip()))
 
     def error(self, error: RehydrateError) -> None:
         """Say what went wrong and what to do next; with `--json` on standard output as well."""

@@ -7,8 +7,10 @@ from typing import Final
 
 import click
 
+from rehydrate.engine.reading import scopes
 from rehydrate.model.checkpoint import Head, Header, Status
 from rehydrate.ports import Inspection
+from rehydrate.runtime.checkpoint import WorkflowCheckpoint
 from rehydrate.runtime.facts import facts_of
 from rehydrate.service.history import CheckpointPlace
 from rehydrate.service.service import Service
@@ -74,14 +76,22 @@ def show(session: Session, run_id: str, at: CheckpointPlace | None, with_state: 
         checkpoint = None if at is None and not with_state else await history.load("latest" if at is None else at)
         found = await service.show(run_id, None if checkpoint is None else checkpoint.checkpoint_id)
         head = await service.storage.head(run_id)
+        if checkpoint is None and found.header.status is Status.FAILED:
+            checkpoint = await history.load(found.header.checkpoint_id)
+        failures = [] if checkpoint is None else list(_failures(checkpoint))
         rows = [] if checkpoint is None or not with_state else [
             {"path": path, "kind": kind, "key": key, "value": fact.show()}
             for (path, kind, key), fact in facts_of(checkpoint).items()
         ]  # fmt: skip
-        document = _document(found, head)
+        document = {
+            **_document(found, head),
+            "failures": [{"place": place, "text": text} for place, text in failures],
+        }
         session.output.document({**document, "holds": rows} if with_state else document)
         for line in _lines(session, found, head):
             session.output.line(line)
+        for place, text in failures:
+            session.output.line(f"failed     {printable(place)}: {shortened(printable(text))}")
         if with_state:
             session.output.table(("scope", "what", "key", "value"), (
                 (place_text(str(row["path"])), str(row["kind"]), str(row["key"]), shortened(shown(row["value"])))
@@ -125,7 +135,14 @@ def _lines(session: Session, found: Inspection, head: Head | None) -> Iterator[s
     if found.next_due is not None:
         yield f"timer      {time_text(found.next_due)}"
     if found.requests:
-        yield f"answer     {printable(session.command('answer', f'{found.requests[0].request_id}=JSON'))}"
+        yield f"answer     {printable(session.answering(found.requests[0].request_id))}"
+
+
+def _failures(checkpoint: WorkflowCheckpoint) -> Iterator[tuple[str, str]]:
+    """Give the place of each failure that was not repaired, and its text."""
+    for path in scopes(checkpoint.records):
+        for name, record in checkpoint.records.items(path, "failure"):
+            yield place_text(path, record.executor or name), f"{record.failure.type}: {record.failure.text}"
 
 
 def _around(header: Header, head: Head | None) -> Iterator[str]:

@@ -73,6 +73,11 @@ class Session:
         """Return another command on the same app and store, to be typed as it stands."""
         return command_text(self.words, name, *more)
 
+    def answering(self, request_id: str) -> str:
+        """Return the command that answers a request, with a place for the app where a command that looks had none."""
+        app = ("--app", "FILE.py") if self.app_name is None else ()
+        return command_text((*app, *self.words), "answer", f"{request_id}=JSON")
+
     @functools.cached_property
     def app(self) -> App:
         """The user's file. Raises `WrongCallError` where none is named, and `AppError` where it cannot be loaded."""
