@@ -45,13 +45,13 @@ dist: $(READY) ## a wheel and an sdist in dist/, built twice, compared and looke
 	@$(PY) -m release dist
 
 extras: $(READY) ## the wheel in clean environments: each extra alone, each missing, all on other Pythons
-	@$(PY) -m release extras pythons
+	@$(PY) -m release dist extras pythons
 
 lowest: $(READY) ## all tests on the lowest releases that pyproject.toml allows; TESTS=... names some
 	@TESTS="$(TESTS)" $(PY) -m release lowest
 
 audit: $(READY) ## known vulnerabilities of the package with all extras; ADVISORIES=... where no service is reached
-	@ADVISORIES="$(ADVISORIES)" $(PY) -m release audit
+	@ADVISORIES="$(ADVISORIES)" $(PY) -m release dist audit
 
 check: $(DOCS_READY) ## format, lint, types, layers, and the site without a warning
 	@$(PY) -m ruff format --check --quiet . || { echo "make check: run 'make format'" >&2; exit 1; }

@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Sequence
-from typing import Final, cast
+from typing import Final, NamedTuple, cast
 
 from rehydrate.errors import IdError, WrongCallError
 from rehydrate.ids import check_id
-from rehydrate.model.checkpoint import At, CheckpointRef, Commit, Latest, Offer, Status
+from rehydrate.model.checkpoint import At, CheckpointRef, Commit, Header, Latest, Offer, Status
 
 _STATUSES: Final = frozenset(status.value for status in Status)
 
@@ -79,20 +79,39 @@ def check_offer(offer: Offer) -> None:
         raise WrongCallError(f"the body of an offer is {_kind(offer.body)}.", "Pass bytes.")
 
 
-def check_filters(
-    workflow: str | None,
-    status: str | None,
-    after: str | None,
-    run_id: str | None = None,
-    due_by: float | None = None,
-) -> None:
+class RunsAsked(NamedTuple):
+    """Which heads of runs a page is to have, as `CheckpointStorage.runs` says."""
+
+    workflow: str | None
+    status: str | None
+    offered: bool
+    due_by: float | None
+    after: str | None
+    limit: int
+
+    def checked(self) -> RunsAsked:
+        """Return it. Raises `WrongCallError` where nothing can be listed by it."""
+        check_page(self.limit)
+        check_filters(self.workflow, self.status, self.after)
+        if self.due_by is not None:
+            _check_time("due_by", self.due_by)
+        return self
+
+    def takes(self, header: Header) -> bool:
+        """Tell whether a head is one of these, but for its inbox and its place in the order."""
+        return (
+            self.workflow in {None, header.workflow}
+            and self.status in {None, header.status.value}
+            and (self.due_by is None or (header.due is not None and header.due <= self.due_by))
+        )
+
+
+def check_filters(workflow: str | None, status: str | None, after: str | None, run_id: str | None = None) -> None:
     """Raise `WrongCallError` where nothing can be listed by these; a status must be one that there is."""
     given = {"workflow": workflow, "status": status, "after": after, "run_id": run_id}
     check_texts(**{name: text for name, text in given.items() if text is not None})
     if status is not None and status not in _STATUSES:
         raise WrongCallError(f"status is {str(status)!r}.", f"Pass one of {', '.join(map(repr, map(str, Status)))}.")
-    if due_by is not None:
-        _check_time("due_by", due_by)
 
 
 def check_commit_arguments(commit: Commit) -> None:

@@ -30,6 +30,7 @@ from rehydrate.ports import CheckpointStorage, Inspection, compresses, listing_k
 
 from .archives import check_archive
 from .arguments import (
+    RunsAsked,
     check_commit_arguments,
     check_event_page,
     check_filters,
@@ -184,8 +185,7 @@ class EncryptedCheckpointStorage(ExaminedAround):
         limit: int = 100,
     ) -> list[Header]:
         """Return the heads of runs, ordered by `listing_key`, from the one behind `after` on."""
-        check_page(limit)
-        check_filters(workflow, status, after)
+        RunsAsked(workflow, status, offered, due_by, after, limit).checked()
         async with self._passage.call():
             found = await self._store.runs(
                 workflow=None if workflow is None else self._names.workflow(workflow),

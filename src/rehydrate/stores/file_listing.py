@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from rehydrate.model.checkpoint import Header, RequestRow
 
+from .arguments import RunsAsked
 from .file_disk import names_in
 from .file_format import HeadLine
 from .file_inbox import read_offers
@@ -43,38 +44,27 @@ def read_requests(
     return found
 
 
-def read_runs(
-    place: FilePlace,
-    *,
-    workflow: str | None,
-    status: str | None,
-    offered: bool,
-    due_by: float | None,
-    after: str | None,
-    limit: int,
-) -> list[Header]:
+def read_runs(place: FilePlace, asked: RunsAsked) -> list[Header]:
     """Return the heads of runs behind `after`, ordered by run id."""
-    if due_by is not None:
+    if asked.due_by is not None:
         names = marked(place, "timers", WAITING)
-    elif offered:
+    elif asked.offered:
         names = marked(place, "inboxes", WAITING)
-    elif status is not None:
-        names = marked(place, "statuses", status)
-    elif workflow is not None:
-        names = marked(place, "workflows", workflow)
+    elif asked.status is not None:
+        names = marked(place, "statuses", asked.status)
+    elif asked.workflow is not None:
+        names = marked(place, "workflows", asked.workflow)
     else:
         names = names_in(place.root / "runs")
     found: list[Header] = []
-    for _, name in _by_run_id(place, names, after):
+    for _, name in _by_run_id(place, names, asked.after):
         header = tried(lambda name=name: _header_in(place, name))
-        if header is None or workflow not in {None, header.workflow} or status not in {None, header.status.value}:
+        if header is None or not asked.takes(header):
             continue
-        if due_by is not None and (header.due is None or header.due > due_by):
-            continue
-        if offered and not read_offers(place, header.run_id, 0, 1):
+        if asked.offered and not read_offers(place, header.run_id, 0, 1):
             continue
         found.append(header)
-        if len(found) == limit:
+        if len(found) == asked.limit:
             break
     return found
 

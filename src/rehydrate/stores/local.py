@@ -31,6 +31,7 @@ from rehydrate.ports import Clock, Inspection
 
 from .archives import check_archive
 from .arguments import (
+    RunsAsked,
     check_commit_arguments,
     check_event_page,
     check_filters,
@@ -59,21 +60,6 @@ class _ReadRequests(Protocol[_P_contra]):
     ) -> list[RequestRow]: ...
 
 
-class _ReadRuns(Protocol[_P_contra]):
-    def __call__(
-        self,
-        place: _P_contra,
-        /,
-        *,
-        workflow: str | None,
-        status: str | None,
-        offered: bool,
-        due_by: float | None,
-        after: str | None,
-        limit: int,
-    ) -> list[Header]: ...
-
-
 @dataclass(frozen=True, kw_only=True)
 class Deeds(Generic[_P]):
     """What a kind of store does at its place, on the thread that owns it."""
@@ -91,7 +77,7 @@ class Deeds(Generic[_P]):
     read_request: Callable[[_P, str], RequestRow | None]
     read_turn: Callable[[_P, str, str], TurnRow | None]
     read_requests: _ReadRequests[_P]
-    read_runs: _ReadRuns[_P]
+    read_runs: Callable[[_P, RunsAsked], list[Header]]
     read_history: Callable[[_P, str, int | None, int], list[Header]]
     read_events: Callable[[_P, str, int, int], list[StoredEvent]]
     read_offers: Callable[[_P, str, int, int], list[Offer]]
@@ -206,14 +192,9 @@ class LocalStorage(Generic[_P]):
         limit: int = 100,
     ) -> list[Header]:
         """Return the heads of runs, ordered by run id, from the one behind `after` on."""
-        check_page(limit)
-        check_filters(workflow, status, after, due_by=due_by)
+        asked = RunsAsked(workflow, status, offered, due_by, after, limit).checked()
         read = self._deeds.read_runs
-        return await self._read(
-            lambda place: read(
-                place, workflow=workflow, status=status, offered=offered, due_by=due_by, after=after, limit=limit
-            )
-        )
+        return await self._read(lambda place: read(place, asked))
 
     async def history(self, run_id: str, *, before: int | None = None, limit: int = 100) -> list[Header]:
         """Return headers of a run, newest first, from the one below sequence number `before` on."""

@@ -36,6 +36,7 @@ from rehydrate.ports import Clock, Inspection
 
 from .archives import adopted, check_archive
 from .arguments import (
+    RunsAsked,
     check_commit_arguments,
     check_event_page,
     check_filters,
@@ -173,18 +174,11 @@ class InMemoryCheckpointStorage:
         limit: int = 100,
     ) -> list[Header]:
         """Return the heads of runs, ordered by run id, from the one behind `after` on."""
-        check_page(limit)
-        check_filters(workflow, status, after, due_by=due_by)
+        asked = RunsAsked(workflow, status, offered, due_by, after, limit).checked()
         with self._open():
-            names = list(self._tables.listed(offered=offered, due_by=due_by))
+            names = list(self._tables.offered if offered else self._tables.runs)
             heads = [run.headers[run.standing.seq] for run in map(self._tables.runs.__getitem__, names)]
-        chosen = (
-            header
-            for header in heads
-            if (workflow is None or header.workflow == workflow)
-            and (status is None or header.status.value == status)
-            and (after is None or header.run_id > after)
-        )
+        chosen = (header for header in heads if asked.takes(header) and (after is None or header.run_id > after))
         return heapq.nsmallest(limit, chosen, key=lambda header: header.run_id)
 
     async def history(self, run_id: str, *, before: int | None = None, limit: int = 100) -> list[Header]:

@@ -5,8 +5,6 @@ It keeps them in step with each other. It takes no lock and reads no clock; the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from rehydrate.errors import CommitConflictError
 from rehydrate.model.checkpoint import At, CheckpointRef, Commit, Latest, RequestRow, TurnRow
 
@@ -17,7 +15,7 @@ from .standing import Standing, id_in_use, numbered_events
 class MemoryTables:
     """Runs by id, and the places of what they hold."""
 
-    __slots__ = ("checkpoints", "offered", "requests", "runs", "timers", "turns")
+    __slots__ = ("checkpoints", "offered", "requests", "runs", "turns")
 
     def __init__(self) -> None:
         self.runs: dict[str, MemoryRun] = {}
@@ -26,8 +24,6 @@ class MemoryTables:
         self.turns: dict[tuple[str, str], TurnRow] = {}
         #: Runs that have something in their inbox.
         self.offered: set[str] = set()
-        #: When the first timer of a run at rest is up.
-        self.timers: dict[str, float] = {}
 
     def find(self, ref: CheckpointRef) -> tuple[MemoryRun, int] | None:
         """Return the run and the number of a checkpoint."""
@@ -40,16 +36,6 @@ class MemoryTables:
             return (run, number) if run is not None and number is not None else None
         place = self.checkpoints.get(ref)
         return (self.runs[place[0]], place[1]) if place else None
-
-    def listed(self, *, offered: bool, due_by: float | None) -> Iterator[str]:
-        """Give the runs that have something in their inbox, or a timer that is up, or all."""
-        if due_by is not None:
-            return (
-                run_id
-                for run_id, due in self.timers.items()
-                if due <= due_by and (not offered or run_id in self.offered)
-            )
-        return iter(self.offered if offered else self.runs)
 
     def check(self, commit: Commit) -> None:
         """Raise `CommitConflictError` where an id or a key of a commit is another run's."""
@@ -85,10 +71,6 @@ class MemoryTables:
         if run is None:
             run = self.runs[header.run_id] = MemoryRun(standing)
         run.write(commit, standing)
-        if header.due is not None:
-            self.timers[header.run_id] = header.due
-        else:
-            self.timers.pop(header.run_id, None)
         if commit.taken:
             self.look_into_inbox(run)
         if keeps_events:
@@ -127,7 +109,6 @@ class MemoryTables:
         """Drop a run."""
         run = self.runs.pop(run_id)
         self.offered.discard(run_id)
-        self.timers.pop(run_id, None)
         for header in run.headers.values():
             del self.checkpoints[header.checkpoint_id]
         for request_id in run.requests:

@@ -14,6 +14,7 @@ from psycopg.rows import TupleRow
 
 from rehydrate.errors import CheckpointCorruptError
 from rehydrate.model.checkpoint import At, CheckpointRef, Head, Header, Latest, RequestRow, Stored, StoredEvent, TurnRow
+from rehydrate.stores.arguments import RunsAsked
 from rehydrate.stores.records_sum import RecordSum
 from rehydrate.stores.rows import TagRow, open_row
 
@@ -163,29 +164,20 @@ def read_events(session: Session, run_id: str, after: int, limit: int) -> list[S
     return [StoredEvent(number, data_of(body, what)) for number, body in rows]
 
 
-def read_runs(
-    session: Session,
-    *,
-    workflow: str | None,
-    status: str | None,
-    offered: bool,
-    due_by: float | None,
-    after: str | None,
-    limit: int,
-) -> list[Header]:
+def read_runs(session: Session, asked: RunsAsked) -> list[Header]:
     """Return the heads of runs behind `after`, ordered by run id."""
     wanted: dict[str, object] = {
-        "run.workflow = %s": None if workflow is None else workflow.encode(),
-        "run.status = %s": status,
-        _IS_DUE: due_by,
-        "run.run_id > %s": None if after is None else after.encode(),
+        "run.workflow = %s": None if asked.workflow is None else asked.workflow.encode(),
+        "run.status = %s": asked.status,
+        _IS_DUE: asked.due_by,
+        "run.run_id > %s": None if asked.after is None else asked.after.encode(),
     }
     given = {condition: value for condition, value in wanted.items() if value is not None}
-    conditions = [*given, _IS_OFFERED] if offered else list(given)
+    conditions = [*given, _IS_OFFERED] if asked.offered else list(given)
     statement = _RUNS.format(where=" AND ".join(conditions) or "true")
     headers: list[Header] = []
     what = f"a run in store {session.store}"
-    for run_id, named, seq, *row in session.ask(statement, (*given.values(), min(limit, _NO_END))):
+    for run_id, named, seq, *row in session.ask(statement, (*given.values(), min(asked.limit, _NO_END))):
         headers.append(open_header(session, Named(text_of(run_id, what), text_of(named, what)), seq, tuple(row)))
     return headers
 

@@ -29,6 +29,7 @@ from rehydrate.model.checkpoint import (
 from rehydrate.ports import Clock, Examination, Inspection
 from rehydrate.stores.archives import check_archive
 from rehydrate.stores.arguments import (
+    RunsAsked,
     check_commit_arguments,
     check_event_page,
     check_filters,
@@ -193,14 +194,9 @@ class PostgresCheckpointStorage:
         limit: int = 100,
     ) -> list[Header]:
         """Return the heads of runs, ordered by run id, from the one behind `after` on."""
-        check_page(limit)
-        check_filters(workflow, status, after, due_by=due_by)
+        asked = RunsAsked(workflow, status, offered, due_by, after, limit).checked()
         read = self._driver.read_runs
-        return await self._read(
-            lambda session: read(
-                session, workflow=workflow, status=status, offered=offered, due_by=due_by, after=after, limit=limit
-            )
-        )
+        return await self._read(lambda session: read(session, asked))
 
     async def history(self, run_id: str, *, before: int | None = None, limit: int = 100) -> list[Header]:
         """Return headers of a run, newest first, from the one below sequence number `before` on."""

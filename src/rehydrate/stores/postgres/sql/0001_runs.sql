@@ -3,8 +3,9 @@
 -- and MessagePack. The name "rehydrate" of the schema is replaced where a store has another one.
 
 -- A run, where its head is, and who owns it. "seal" is the checksum of all that its writer said of it; the end of the
--- lease is on the server's clock and not part of it. "due": when the first of its timers is up where it rests. What is live up to commit "live_to" stands in rows of its own.
--- Room is left in a page, so that a new head writes into the page of the old one.
+-- lease is on the server's clock and not part of it. "due": when the first of its timers is up where it rests. What is
+-- live up to commit "live_to" stands in rows of its own. Room is left in a page, so that a new head writes into the page
+-- of the old one.
 CREATE TABLE rehydrate.run (
     no bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     run_id bytea NOT NULL UNIQUE,
