@@ -1,4 +1,7 @@
-"""The workflows that take in the files of `tests/fixtures/maf`: the same graphs and type names, built here."""
+"""The workflows that take in the files of `tests/fixtures/maf`: the same graphs and type names, built here.
+
+Types that have defaults there have none here, so that nothing stands in for a field that was lost.
+"""
 
 import asyncio
 import functools
@@ -6,12 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
-from enum import Enum
 from pathlib import Path
-from typing import NamedTuple, Never
+from typing import Never
 from uuid import UUID
-
-from pydantic import BaseModel
 
 from rehydrate import (
     AgentFrameworkImport,
@@ -24,32 +24,11 @@ from rehydrate import (
     import_agent_framework,
     response_handler,
 )
+from tests.fixtures.maf.claims import Box, Claim, Draft, Level, Place, Review
 
 FILES = Path(__file__).parents[1] / "fixtures" / "maf" / "files"
 #: What the betas kept of bytes cannot be read back, so this key has to be left out of their files.
 OF_BETAS = ("state:everything",)
-
-
-class Level(Enum):
-    LOW = "low"
-    HIGH = "high"
-
-
-class Place(NamedTuple):
-    city: str
-    number: int
-
-
-@dataclass
-class Claim:
-    id: str
-    amount: int
-
-
-@dataclass(frozen=True, slots=True)
-class Review:
-    claim: Claim
-    level: Level
 
 
 @dataclass
@@ -79,17 +58,6 @@ class Everything:
     names: set[str]
     raw: bytes
     big: int
-
-
-class Draft(BaseModel):
-    text: str
-    pages: list[int]
-
-
-class Box:
-    @dataclass
-    class Lid:
-        colour: str
 
 
 class Intake(Executor):

@@ -55,7 +55,7 @@ def test_a_question_is_answered_once(tmp_path, is_open) -> None:
 def test_what_joins_held_where_nothing_was_open_is_refused() -> None:
     """Like where something was; it is left out where that is said."""
     inside = Saved("level0", texts=False, joins={"FanInEdgeGroup:[]": ["d"]})
-    whole = Saved("level1", texts=False, executions=[Execution("review1", inside, whole=True)])
+    whole = Saved("level1", texts=False, executions=[Execution("review1", inside)])
     program = nested().program
     values = Values(program.codec, {})
     with pytest.raises(Refused, match="what joins held in review1#1: only the outermost workflow's"):

@@ -18,6 +18,8 @@ from rehydrate import (
     check_health,
     workflow,
 )
+from rehydrate.model.checkpoint import CheckpointRef
+from rehydrate.ports import Inspection
 from rehydrate.testing.store_contract import CommitMaker, ManualClock
 from tests.call.desk import Note, World, desk
 from tests.stores.raw import change
@@ -131,6 +133,19 @@ def test_a_damaged_head_is_found_and_a_damaged_past_if_all_is_asked_for(world: W
     told = found(full=False)
     assert told.level == "problem"
     assert "'run'" in told.text
+
+
+def test_a_run_that_is_deleted_while_it_is_looked_at_is_not_broken() -> None:
+    """It was there when it was listed, and it is gone when its checkpoint is asked for."""
+
+    class Emptied(InMemoryCheckpointStorage):
+        async def inspect(self, ref: CheckpointRef) -> Inspection:
+            await self.delete("run")
+            return await super().inspect(ref)
+
+    store = Emptied()
+    asyncio.run(patient.run("well", run_id="run", checkpoint_storage=store))
+    assert about(checked(store), "records").level == "ok"
 
 
 def test_what_a_retention_would_let_go_is_told_and_stays(world: World, store: CheckpointStorage) -> None:

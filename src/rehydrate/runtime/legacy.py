@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from rehydrate.codecs import type_name
-from rehydrate.engine.requests import pack_requests
+from rehydrate.engine.requests import name_of, pack_requests
 from rehydrate.engine.run import Run, delta_of
 from rehydrate.engine.splicing import part_name
 from rehydrate.errors import CaptureError, EffectError
@@ -104,7 +104,7 @@ def _put_messages(run: Run, program: Program, messages: Sequence[LegacyMessage])
         before = counter.value if isinstance(counter, CounterRecord) else 0
         number = answered[request.executor_id] = answered.get(request.executor_id, before) + 1
         record = request_record(program, program.graph, "", number, request)
-        placing.put_answer(message.data, record, f"{request.executor_id}#{number}?0")
+        placing.put_answer(message.data, record)
     placing.finish()
 
 
@@ -142,8 +142,8 @@ def _put_scope(
     delta[(parent, "scope", segment)] = ScopeRecord(trail, inputs=inputs, superstep=1, allowance=1, used=1)
     _put_state(delta, program, graph, path, context)
     for number, request in enumerate(context.pending_requests, start=1):
-        name = f"{request.executor_id}#{number}?0"
-        delta[(path, "request", name)] = request_record(program, graph, path, number, request)
+        record = request_record(program, graph, path, number, request)
+        delta[(path, "request", name_of(record))] = record
         delta[(path, "counter", request.executor_id)] = CounterRecord(number)
     counts: dict[str, int] = {}
     for index, inner in enumerate(context.execution_contexts, start=1):

@@ -10,6 +10,7 @@ from typing import Final, Protocol
 import msgspec
 
 from rehydrate.engine.plan import step_key
+from rehydrate.engine.requests import name_of
 from rehydrate.engine.run import Run, delta_of
 from rehydrate.errors import CaptureError, EffectError, PredicateError
 from rehydrate.ids import ABOVE_ROOT
@@ -77,9 +78,10 @@ class Placing:
                 self._wait(InboxRecord("message", edge.target, sealed, _ROOT_TRAIL))
         return None
 
-    def put_answer(self, answer: object, request: RequestRecord, name: str) -> None:
+    def put_answer(self, answer: object, request: RequestRecord) -> None:
         """Place an answer to a question that is not open any more."""
         value = self._program.codec.seal(answer)
+        name = name_of(request)
         self._wait(
             InboxRecord("answer", request.executor, value, request.trail, name, request.handler, data=request.data)
         )

@@ -6,17 +6,18 @@ It reads only. Without `full` it looks at a bounded number of runs and at their 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from rehydrate.errors import RehydrateError, RunNotFoundError
+from rehydrate.errors import CheckpointNotFoundError, RehydrateError
 from rehydrate.model.checkpoint import Header, Latest, Status
 from rehydrate.ports import CheckpointStorage, Finding, examine_store
 from rehydrate.ports.clock import wall_time
 
 from .arguments import check_store
+from .listing import all_runs
 from .pruning import prune
 from .retention import Retention
 
@@ -92,7 +93,7 @@ class _Look:
 
     async def at_runs(self) -> None:
         """Read the heads of runs: of all, or of so many."""
-        async for header in _runs(self.storage):
+        async for header in all_runs(self.storage):
             if len(self.heads) == _RUNS and not self.full:
                 self.more = True
                 return
@@ -115,7 +116,7 @@ class _Look:
         """Say which runs are in the middle of a turn that nobody drives."""
         lost: list[str] = []
         left: list[str] = []
-        async for header in _runs(self.storage, status=Status.RUNNING.value):
+        async for header in all_runs(self.storage, status=Status.RUNNING.value):
             head = await self.storage.head(header.run_id)
             if head is None or head.alive or head.header.status is not Status.RUNNING:
                 continue
@@ -155,8 +156,9 @@ class _Look:
         for header in looked:
             try:
                 await self._read(header.run_id)
-            except RunNotFoundError:  # deleted meanwhile
-                continue
+            except CheckpointNotFoundError as error:
+                if await self.storage.head(header.run_id) is not None:  # else it was deleted meanwhile
+                    broken.append((header.run_id, error))
             except RehydrateError as error:
                 broken.append((header.run_id, error))
         what = "all checkpoints" if self.full else "the newest checkpoints"
@@ -192,15 +194,6 @@ async def _retention(
         action = "See what could go: rehydrate prune --keep-last 20 --dry-run."
         return Finding("retention", "note", text, action)
     return Finding("retention", "ok", text)
-
-
-async def _runs(storage: CheckpointStorage, status: str | None = None) -> AsyncIterator[Header]:
-    page = await storage.runs(status=status, limit=_PAGE)
-    while page:
-        for header in page:
-            yield header
-        last = page[-1].run_id
-        page = await storage.runs(status=status, after=last, limit=_PAGE) if len(page) == _PAGE else []
 
 
 def _ids(ids: Iterable[str]) -> str:

@@ -20,6 +20,7 @@ from rehydrate.ports.clock import wall_time
 from rehydrate.runtime.call import with_article
 
 from .arguments import check_store
+from .listing import all_runs
 from .retention import Retention, Why, recorded_results
 
 _PAGE: Final = 100
@@ -144,11 +145,8 @@ async def _heads(storage: CheckpointStorage, run_id: str | None, workflow: str |
             raise WrongCallError(problem, "Leave workflow out.")
         yield head.header
         return
-    page = await storage.runs(workflow=workflow, limit=_PAGE)
-    while page:
-        for header in page:
-            yield header
-        page = await storage.runs(workflow=workflow, after=page[-1].run_id, limit=_PAGE)
+    async for header in all_runs(storage, workflow=workflow):
+        yield header
 
 
 class _Pruner:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
-from typing import Final, TypedDict, Unpack
+from typing import Final
 
 from rehydrate.errors import (
     DrainingError,
@@ -20,25 +20,19 @@ from rehydrate.errors import (
     RunNotFoundError,
     WrongCallError,
 )
-from rehydrate.model.checkpoint import Header, Status
+from rehydrate.model.checkpoint import Status
 from rehydrate.ports import Clock
 from rehydrate.runtime.clock import SystemClock
 from rehydrate.runtime.log import WORKER_LOG, fields
 from rehydrate.runtime.owner import is_draining
 from rehydrate.runtime.result import WorkflowRunResult
 
+from .listing import RunFilters, all_runs
 from .service import Service
 
-_PAGE: Final = 100
 #: Seconds for which a run is left alone that could not be taken up, the first time; each further time twice as long.
 _AGAIN: Final = 1.0
 _LONGEST: Final = 300.0
-
-
-class _Filters(TypedDict, total=False):
-    status: str
-    offered: bool
-    due_by: float
 
 
 @dataclass
@@ -122,26 +116,15 @@ class Worker:
 
     async def _candidates(self) -> AsyncIterator[str]:
         """Give the runs of this service's workflows that nobody drives and that could go on."""
-        everywhere: list[_Filters] = [
+        everywhere: list[RunFilters] = [
             {"status": Status.RUNNING.value},
             {"offered": True},
             {"due_by": self._clock.time()},
         ]
         for filters in everywhere:
-            async for header in self._pages(**filters):
-                if not await self._is_driven(header.run_id):
+            async for header in all_runs(self._service.storage, **filters):
+                if header.workflow in self._names and not await self._is_driven(header.run_id):
                     yield header.run_id
-
-    async def _pages(self, **filters: Unpack[_Filters]) -> AsyncIterator[Header]:
-        after: str | None = None
-        while True:
-            page = await self._service.storage.runs(**filters, after=after, limit=_PAGE)
-            for header in page:
-                if header.workflow in self._names:
-                    yield header
-            if len(page) < _PAGE:
-                return
-            after = page[-1].run_id
 
     async def _is_driven(self, run_id: str) -> bool:
         head = await self._service.storage.head(run_id)

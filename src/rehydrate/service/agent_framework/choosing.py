@@ -8,7 +8,7 @@ keep only the workflow object that wrote them: there the newest is the last befo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import pairwise
 
 from .inert import Refused
@@ -48,7 +48,7 @@ def newest(files: Mapping[str, SavedFile]) -> dict[str, str]:
     chains: dict[str, list[tuple[datetime, int, str]]] = {}
     for file, saved in files.items():
         if saved.chain is not None:
-            chains.setdefault(saved.chain, []).append((moment(saved), saved.iteration, file))
+            chains.setdefault(saved.chain, []).append((saved.made, saved.iteration, file))
     for chain in chains.values():
         chain.sort()
         for (_, iteration, file), (_, following, next_file) in pairwise(chain):
@@ -70,12 +70,3 @@ def _check_order(files: Mapping[str, SavedFile]) -> None:
             at = before.get(at)
         if at in way:
             raise Refused(f"checkpoint {at!r:.80} comes behind itself")
-
-
-def moment(saved: SavedFile) -> datetime:
-    """Return when a checkpoint was made. Raises `Refused`."""
-    try:
-        made = datetime.fromisoformat(saved.timestamp)
-    except ValueError as error:
-        raise Refused(f"its timestamp {saved.timestamp!r:.80} is none") from error
-    return made if made.tzinfo is not None else made.replace(tzinfo=UTC)

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-import types
 import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from decimal import Decimal, InvalidOperation
 from enum import Enum
@@ -18,7 +17,7 @@ from pathlib import PurePath
 from typing import Final, cast
 from uuid import UUID
 
-from rehydrate.graph.hints import matches
+from rehydrate.graph.hints import matches, members
 
 from .inert import Refused
 
@@ -43,17 +42,11 @@ def _hints(kind: type) -> dict[str, object]:
 def _fitted(value: object, hint: object, where: str) -> object:
     if matches(value, hint, exact=True):
         return value
-    for arm in _arms(hint):
+    for arm in members(hint):
         found = _as(value, arm, where)
         if found is not None and matches(found, arm, exact=True):
             return found
     raise Refused(f"{where} was kept as {value!r:.80}, which is no {hint}")
-
-
-def _arms(hint: object) -> Iterable[object]:
-    if typing.get_origin(hint) in {typing.Union, types.UnionType}:
-        return typing.get_args(hint)
-    return (hint,)
 
 
 def _as(value: object, hint: object, where: str) -> object:

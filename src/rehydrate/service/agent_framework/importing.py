@@ -26,7 +26,7 @@ from rehydrate.ports import CheckpointStorage
 from rehydrate.runtime.checkpoint import WorkflowCheckpoint
 from rehydrate.service.arguments import check_store
 
-from .choosing import moment, newest, of_workflow
+from .choosing import newest, of_workflow
 from .inert import Refused
 from .on_the_way import messages_of
 from .placing import WHOLES, Placing, Question
@@ -177,7 +177,6 @@ def _read(names: Sequence[str], files: Sequence[Path]) -> tuple[dict[str, SavedF
         for path in files:
             try:
                 found = saved_file(reader.read(path))
-                moment(found)
                 first = ids.setdefault(found.checkpoint_id, path.name)
                 if first != path.name:
                     raise Refused(f"it is the same checkpoint as {first}: keep one of the two files")

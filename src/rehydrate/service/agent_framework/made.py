@@ -34,12 +34,12 @@ def called(function: object, args: object, listed: Listed) -> object:
         return _union(items)
     if name == "getitem":
         return _parameters(items)
-    if module in _NEVER_CALLED or function.name in _NEVER_CALLED:
+    if module in _NEVER_CALLED:
         raise Refused(f"a stored object calls {function.name!r} in a way that is not read")
     return Made(function.name, list(items))
 
 
-#: What is on the list as a type only, or handled above.
+#: Modules of what is on the list as a type only, or handled above.
 _NEVER_CALLED: Final = frozenset(
     {"builtins", "typing", "operator", "_operator", "functools", "zoneinfo", "types", "pathlib", "datetime", "uuid"}
 )

@@ -27,11 +27,10 @@ WHOLES: Final = ("state", "executors", "messages", "joins")
 
 @dataclass(frozen=True)
 class Question:
-    """Where a question of theirs stands here, and as what."""
+    """Where a question of theirs stands here."""
 
     path: str
     name: str
-    request: LegacyRequest
 
 
 @dataclass
@@ -125,7 +124,7 @@ class Placing:
     def _response(self, asked: Asked, data: object, graph: Definition, executor_id: str) -> object:
         if asked.response is not None:
             return self._values.type_of(asked.response)
-        hints = [hint for hint, _ in _answers_to(graph, executor_id, data)]
+        hints = list(_answers_to(graph, executor_id, data))
         if len(hints) != 1:
             raise Refused(
                 f"the release did not keep the type of the answer, and {executor_id!r} has {len(hints)} response"
@@ -158,7 +157,7 @@ class Placing:
         name = f"{request.executor_id}#{number}?0"
         if asked.request_id in self.placement.questions:
             raise Refused(f"question {asked.request_id!r} stands twice in the file")
-        self.placement.questions[asked.request_id] = Question(path, name, request)
+        self.placement.questions[asked.request_id] = Question(path, name)
 
     def _state(self, saved: Saved, path: str) -> dict[str, object]:
         found: dict[str, object] = {}
@@ -209,7 +208,7 @@ def _cannot_go_on() -> None:
     raise Refused("only the outermost workflow's are taken in")
 
 
-def _answers_to(graph: Definition, executor_id: str, data: object) -> Iterator[tuple[object, str]]:
+def _answers_to(graph: Definition, executor_id: str, data: object) -> Iterator[object]:
     """Yield the types of answers to a question that an executor takes."""
     executor = graph.executors[executor_id]
     for spec in executor.response_handlers:
@@ -218,7 +217,7 @@ def _answers_to(graph: Definition, executor_id: str, data: object) -> Iterator[t
         except EffectError:
             continue
         if chosen is spec:
-            yield spec.response, spec.name
+            yield spec.response
 
 
 def _askers(
@@ -230,6 +229,6 @@ def _askers(
         if executor_id in child.children:
             for chain, name, hint in _askers(child, executor_id, data, response):
                 yield [child_id, *chain], name, hint
-        for hint, _ in _answers_to(child, executor_id, data):
+        for hint in _answers_to(child, executor_id, data):
             if response is None or hint == response:
                 yield [child_id], executor_id, hint

@@ -7,6 +7,7 @@ refused.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Final
 
 from .inert import Refused
@@ -51,11 +52,10 @@ class Message:
 
 @dataclass(frozen=True)
 class Execution:
-    """One execution of a sub-workflow. `whole`: all of it is there; else only its questions are."""
+    """One execution of a sub-workflow; before `sub_workflow_checkpoint` only its questions were kept."""
 
     executor_id: str
     inside: Saved
-    whole: bool
 
 
 @dataclass
@@ -87,7 +87,7 @@ class SavedFile:
     previous: str | None
     graph: str | None
     chain: str | None
-    timestamp: str
+    made: datetime
     iteration: int
     run: Saved
 
@@ -108,10 +108,18 @@ def saved_file(tree: Node) -> SavedFile:
         previous if isinstance(previous, str) else None,
         graph if isinstance(graph, str) else None,
         None if graph is not None else text_of(fields, "workflow_id", what),
-        text_of(fields, "timestamp", what),
+        _moment(text_of(fields, "timestamp", what)),
         iteration if isinstance(iteration, int) else 0,
         _saved(fields),
     )
+
+
+def _moment(timestamp: str) -> datetime:
+    try:
+        made = datetime.fromisoformat(timestamp)
+    except ValueError as error:
+        raise Refused(f"its timestamp {timestamp!r:.80} is none") from error
+    return made if made.tzinfo is not None else made.replace(tzinfo=UTC)
 
 
 def _saved(fields: dict[str, Node]) -> Saved:
@@ -142,8 +150,7 @@ def _common(fields: dict[str, Node], name: str, state_key: str, *, texts: bool) 
 
 
 def _take_state(saved: Saved, state: dict[str, Node]) -> None:
-    given = tuple(key for key in (*_KWARGS, *_RAW_KWARGS) if not is_empty(state.pop(key, None)))
-    saved.kwargs = given
+    saved.kwargs = tuple(key for key in (*_KWARGS, *_RAW_KWARGS) if not is_empty(state.pop(key, None)))
     saved.state = state
 
 
@@ -151,7 +158,7 @@ def _executor(saved: Saved, executor_id: str, state: dict[str, Node]) -> None:
     """Sort an executor's state: that of a sub-workflow, in either form, or its own."""
     inside = state.pop(_CHILD, None)
     if inside is not None:
-        saved.executions.append(Execution(executor_id, _saved(fields_of(inside, "a sub-workflow")), whole=True))
+        saved.executions.append(Execution(executor_id, _saved(fields_of(inside, "a sub-workflow"))))
     elif "execution_contexts" in state and "request_to_execution" in state:
         contexts = fields_of(state.pop("execution_contexts"), "the executions")
         del state["request_to_execution"]
@@ -166,7 +173,7 @@ def _execution(executor_id: str, context: dict[str, Node], *, texts: bool) -> Ex
         raise Refused(f"answers to some questions of {executor_id!r} wait there for others, and no release goes on so")
     events = fields_of(context.get("pending_requests", ["d"]), "the questions of an execution")
     inside = Saved(executor_id, texts, [_asked(event) for event in events.values()])
-    return Execution(executor_id, inside, whole=False)
+    return Execution(executor_id, inside)
 
 
 def _asked(node: Node) -> Asked:
@@ -225,7 +232,7 @@ def _first_betas(fields: dict[str, Node]) -> Saved:
             inside = Saved(executor_id, texts=True)
             for gate in fields_of(own.get("request_info_executor_states", ["d"]), "the questions").values():
                 inside.asked += _of_gate(fields_of(gate, "the questions"))
-            saved.executions.append(Execution(executor_id, inside, whole=False))
+            saved.executions.append(Execution(executor_id, inside))
         elif own:
             saved.executor_states[executor_id] = own
     for message in _messages(fields):

@@ -15,12 +15,13 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from types import GenericAlias
 from typing import Final, Optional, TypeAlias, Union, cast
 from uuid import UUID
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from rehydrate.codecs import ValueCodec
 from rehydrate.codecs.layouts import FieldsDiffer
 from rehydrate.codecs.registry import Entry
 from rehydrate.codecs.writer import CROWDED, is_crowded
+from rehydrate.codecs.zones import zone_of
+from rehydrate.errors import UnknownZoneError
 
 from .early import fitted, new_tuple
 from .inert import Refused
@@ -209,7 +210,7 @@ class Values:
     def _scalar(self, kind: str, parts: list[Node]) -> object:
         try:
             return _SCALARS[kind]([self.value(part) for part in parts])
-        except (ValueError, TypeError, ArithmeticError, ZoneInfoNotFoundError, OSError) as error:  # no file of a zone
+        except (ValueError, TypeError, ArithmeticError, UnknownZoneError, OSError) as error:  # of the file of a zone
             raise Refused(f"a stored {kind} is none ({error})") from error
 
 
@@ -287,7 +288,7 @@ _SCALARS: Final[Mapping[str, Callable[[list[object]], object]]] = {
     "time": _time,
     "timedelta": _span,
     "timezone": _zone,
-    "zone": lambda parts: ZoneInfo(cast("str", parts[0])),
+    "zone": lambda parts: zone_of(cast("str", parts[0])),
     "decimal": lambda parts: Decimal(cast("str", parts[0])),
     "uuid": lambda parts: UUID(cast("str", parts[0])),
     "complex": lambda parts: complex(*cast("list[float]", parts)),

@@ -1,0 +1,32 @@
+"""All runs of a store, page by page, for what looks at each of them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Final, TypedDict, Unpack
+
+from rehydrate.model.checkpoint import Header
+from rehydrate.ports import CheckpointStorage
+
+_PAGE: Final = 100
+
+
+class RunFilters(TypedDict, total=False):
+    """What `CheckpointStorage.runs` can be asked for."""
+
+    workflow: str | None
+    status: str
+    offered: bool
+    due_by: float
+
+
+async def all_runs(storage: CheckpointStorage, **filters: Unpack[RunFilters]) -> AsyncIterator[Header]:
+    """Give the heads of runs, in the order of the store; what is behind a page is asked for when it is wanted."""
+    after: str | None = None
+    while True:
+        page = await storage.runs(**filters, after=after, limit=_PAGE)
+        for header in page:
+            yield header
+        if len(page) < _PAGE:
+            return
+        after = page[-1].run_id
