@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace as Given
+from typing import Any
 
 import pytest
 
@@ -49,6 +50,11 @@ class Order:
     def __post_init__(self):
         if self.number == 13:
             raise LookupError("there is no such order")
+
+
+@dataclass(frozen=True)
+class Noted:
+    data: Any
 
 
 @tool
@@ -113,6 +119,41 @@ def test_what_the_check_of_a_type_raises_is_told_to_the_model():
     assert told == "error: the arguments of 'look_up' do not fit: LookupError: there is no such order"
 
 
+@tool(approve=True)
+async def note_down(data: Any) -> str:
+    """Note something down."""
+    return "noted"
+
+
+@pytest.mark.parametrize("levels", [101, 300, 100_000])
+def test_what_is_nested_too_deep_to_be_kept_is_told_to_the_model(levels):
+    """The reply is recorded already, so a run that failed by it could never go on: call, question or answer."""
+    deep = f'{{"data": {"[" * levels}{"]" * levels}}}'
+    client = Client(calls_of("note_down", deep, "a"), whole(deep), whole('{"data": 1}'))
+    agent = ChatAgent("clerk", quick(stream=False), tools=[note_down], response_type=Noted)
+    assert agent.workflow.run_sync("go", resources={"openai": client}).output == Noted(1)
+    told = [message["content"] for message in client.requests[-1]["messages"] if message["role"] != "assistant"]
+    assert told[1:] == [
+        "error: the arguments of 'note_down' do not fit: it is nested too deep",
+        "error: your answer does not fit its JSON schema: it is nested too deep",
+    ]
+
+
+def test_what_may_be_that_deep_can_be_asked_and_kept():
+    """At the limit itself the question and the call are as others."""
+    deep = f'{{"data": {"[" * 99}{"]" * 99}}}'
+    client = Client(calls_of("note_down", deep, "a"), whole("done"))
+    agent = ChatAgent("clerk", quick(stream=False), tools=[note_down])
+
+    async def scenario():
+        call = {"resources": {"openai": client}, "checkpoint_storage": InMemoryCheckpointStorage()}
+        paused = await agent.workflow.run("go", **call)
+        answers = [paused.pending_requests[0].answer(True)]
+        assert (await agent.workflow.run(checkpoint=paused, responses=answers, **call)).output == "done"
+
+    asyncio.run(scenario())
+
+
 def test_a_result_that_cannot_be_told_names_the_tool():
     """The error is one of the library, with what to do."""
     with pytest.raises(RunFailedError, match="tool 'where_is': its result cannot be told to a model: a PosixPath"):
@@ -124,6 +165,24 @@ def test_an_answer_of_another_form_is_not_a_refused_request(given):
     """It was the answer that was wrong."""
     with pytest.raises(RunFailedError, match="cannot be used: it has not the form of the protocol"):
         ask(given)
+
+
+@pytest.mark.parametrize("close", ["close", "aclose"])
+def test_a_stream_that_is_left_in_the_middle_is_closed(close):
+    """Its connection is not kept for as long as somebody keeps the error."""
+    closed = []
+
+    class Stream:
+        async def __aiter__(self):
+            yield Given(choices=[Given(index=0, delta=Given(content=["a part"]), finish_reason=None)])
+
+    async def note(self):
+        closed.append(close)
+
+    setattr(Stream, close, note)
+    with pytest.raises(RunFailedError, match="cannot be used: it has not the form of the protocol"):
+        ChatAgent("clerk", quick()).workflow.run_sync("go", resources={"openai": Client(Stream())})
+    assert closed == [close]
 
 
 def test_an_answer_that_ends_by_an_error_is_asked_for_again():

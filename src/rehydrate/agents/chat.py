@@ -9,28 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias, cast
 
-from rehydrate.api.functional import FunctionalWorkflow, workflow
-from rehydrate.errors import ExecutorDefinitionError, RoundLimitError
-from rehydrate.graph.annotations import UNSET, Annotations, UnresolvedError, signature_of
+from rehydrate.api.functional import FunctionalWorkflow
+from rehydrate.errors import RoundLimitError
 from rehydrate.graph.functional_context import FunctionalContext
 from rehydrate.graph.hints import Hint, describe
-from rehydrate.graph.reducers import add, append
 from rehydrate.graph.step import AnyValue
 from rehydrate.graph.sub_workflow import WorkflowExecutor
 
-from .conversation import (
-    CONVERSATION,
-    USAGE,
-    ChatMessage,
-    TextDelta,
-    ToolApproval,
-    Usage,
-    earlier_messages,
-    user_message,
-)
+from .conversation import ChatMessage, Usage, earlier_messages, user_message
 from .model import Asker, ChatClient, ChatModel
 from .schemas import SchemaError, parsed, schema_of
 from .tools import AnyTool, Toolbox
+from .turns import keep, message_type, turn_workflow, wrong_agent
 
 #: What a prompt function gives: text, or parts of a message in the form of the protocol (text and pictures).
 Content: TypeAlias = str | list[ChatMessage]
@@ -58,10 +48,11 @@ class ChatAgent(WorkflowExecutor):
         max_rounds: int = 20,
     ) -> None:
         if type(max_rounds) is not int or max_rounds < 1:
-            raise _wrong(id, f"max_rounds is {max_rounds!r:.100}", "Use a whole number from 1 on.")
+            raise wrong_agent(id, f"max_rounds is {max_rounds!r:.100}", "Use a whole number from 1 on.")
         self.chat_model = model if isinstance(model, ChatModel) else ChatModel(model)
-        turn = _Turn(id, self.chat_model, tools, prompt, response_type, max_rounds)
-        turn.connect(instructions)
+        toolbox = Toolbox(id, tools)
+        asker = Asker(id, self.chat_model, instructions, _fixed_parts(id, toolbox, response_type))
+        turn = _Turn(id, asker, toolbox, prompt, response_type, max_rounds)
         super().__init__(turn.workflow(message_type(id, prompt)), id, isolation="shared")
 
 
@@ -71,47 +62,27 @@ class _Turn:
     def __init__(
         self,
         agent: str,
-        model: ChatModel,
-        tools: Sequence[AnyTool],
+        asker: Asker,
+        tools: Toolbox,
         prompt: Callable[[AnyValue], Content] | None,
         response_type: Hint,
         max_rounds: int,
     ) -> None:
         self._agent = agent
-        self._model = model
-        self._tools = Toolbox(agent, tools)
+        self._asker = asker
+        self._tools = tools
         self._prompt = prompt
         self._response_type = response_type
         self._max_rounds = max_rounds
-        self._asker: Asker
-
-    def connect(self, instructions: str) -> None:
-        """Make what asks the model."""
-        fixed: dict[str, object] = {"tools": self._tools.schemas} if self._tools.schemas else {}
-        if self._response_type is not str:
-            fixed["response_format"] = _response_format(self._agent, self._response_type)
-        self._asker = Asker(self._agent, self._model, instructions, fixed)
 
     def workflow(self, message: Hint) -> FunctionalWorkflow[AnyValue, AnyValue]:
         """Return it as a workflow."""
-
-        async def turn(message: AnyValue, ctx: FunctionalContext) -> AnyValue:
-            return await self.run(message, ctx)
-
-        turn.__name__ = self._agent
-        made = workflow(
-            name=self._agent,
-            message=message,
-            returns=self._response_type,
-            types=[TextDelta, ToolApproval, Usage],
-            reducers={CONVERSATION: append, USAGE: add},
-            resources={self._model.client: ChatClient},
-        )
-        return made(turn)
+        resources: dict[str, type] = {self._asker.model.client: ChatClient}
+        return turn_workflow(self._agent, self.run, message, self._response_type, resources)
 
     async def run(self, message: AnyValue, ctx: FunctionalContext) -> AnyValue:
         """Lead the conversation until the model is done, and keep what was said."""
-        earlier: list[ChatMessage] = earlier_messages(ctx.state, self._model.window)
+        earlier: list[ChatMessage] = earlier_messages(ctx.state, self._asker.model.window)
         said = [user_message(message if self._prompt is None else self._prompt(message))]
         usage = Usage()
         for number in range(1, self._max_rounds + 1):
@@ -127,8 +98,7 @@ class _Turn:
             except SchemaError as error:
                 said.append(user_message(f"error: your answer does not fit its JSON schema: {error}"))
                 continue
-            ctx.state.update(CONVERSATION, said)
-            ctx.state.update(USAGE, usage)
+            keep(ctx.state, said, usage)
             return value
         raise RoundLimitError(self._agent, self._max_rounds)
 
@@ -140,33 +110,21 @@ class _Turn:
 _RESPONSE: Final = "response"
 
 
+def _fixed_parts(agent: str, tools: Toolbox, response: Hint) -> dict[str, object]:
+    """Return what each request says beside its messages."""
+    schemas = tools.schemas
+    fixed: dict[str, object] = {"tools": schemas} if schemas else {}
+    if response is not str:
+        fixed["response_format"] = _response_format(agent, response)
+    return fixed
+
+
 def _response_format(agent: str, hint: Hint) -> ChatMessage:
     try:
         schema = schema_of(hint)
     except SchemaError as error:
-        raise _wrong(agent, f"its response cannot be shown to a model: {error}", "Use another type.") from error
+        raise wrong_agent(agent, f"its response cannot be shown to a model: {error}", "Use another type.") from error
     if schema.get("type") != "object":
         problem = f"its response is a {describe(hint)}, and models give objects"
-        raise _wrong(agent, problem, "Put it into a field of a dataclass.")
+        raise wrong_agent(agent, problem, "Put it into a field of a dataclass.")
     return {"type": "json_schema", "json_schema": {"name": _RESPONSE, "schema": schema}}
-
-
-def message_type(agent: str, prompt: Callable[[AnyValue], Content] | None) -> Hint:
-    """Return what an agent takes: what its prompt function takes."""
-    if prompt is None:
-        return str
-    parameters = list(signature_of(prompt).parameters)
-    fix = "Write `def prompt(claim: Claim) -> str`."
-    if len(parameters) != 1:
-        raise _wrong(agent, "its prompt function does not take one message", fix)
-    try:
-        hint = Annotations(prompt, None, {}).of(parameters[0])
-    except UnresolvedError as error:
-        raise _wrong(agent, f"the type of its prompt's message is not there: {error.reason}", fix) from error
-    if hint is UNSET:
-        raise _wrong(agent, "the message of its prompt function has no annotation", fix)
-    return hint
-
-
-def _wrong(agent: str, problem: str, fix: str) -> ExecutorDefinitionError:
-    return ExecutorDefinitionError(agent, problem, fix, "agent")

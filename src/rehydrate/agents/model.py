@@ -91,23 +91,16 @@ class ChatModel:
         check_window(self.window, "ChatModel")
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """What one round sends beside its settings; the step finds it here, as its arguments would be compared for ever."""
-
-    agent: str
-    messages: Sequence[ChatMessage]
-
-
-_ASKED: Final[ContextVar[_Asked]] = ContextVar("rehydrate_asked_model")
+#: What one round sends beside its settings; the step finds it here, as its arguments would be compared for ever.
+_MESSAGES: Final[ContextVar[Sequence[ChatMessage]]] = ContextVar("rehydrate_asked_model")
 
 
 class Asker:
     """Asks a model for one agent; `fixed` are the parts of its requests that the agent says, such as tools."""
 
     def __init__(self, agent: str, model: ChatModel, instructions: str, fixed: Mapping[str, object]) -> None:
+        self.model = model
         self._agent = agent
-        self._model = model
         self._first: list[ChatMessage] = [{"role": "system", "content": instructions}] if instructions else []
         self._fixed = {**model.parameters, **fixed}
         self._step = self._as_step()
@@ -117,45 +110,54 @@ class Asker:
 
         Raises `StepFailedError` from what `ModelCallError` and `ModelReplyError` say.
         """
-        token = _ASKED.set(_Asked(self._agent, messages))
+        token = _MESSAGES.set(messages)
         try:
             return await self._step(number)
         finally:
-            _ASKED.reset(token)
+            _MESSAGES.reset(token)
 
     def _as_step(self) -> Step[[int], Reply]:
-        @step(name="model", retry=self._model.retry, timeout=self._model.timeout)
+        @step(name="model", retry=self.model.retry, timeout=self.model.timeout)
         async def ask_model(number: int) -> Reply:
-            asked, run = _ASKED.get(), current_step()
-            create = cast("ChatClient", run.resources[self._model.client]).chat.completions.create
-            request = self._request(asked.messages, run.effect_key)
+            run = current_step()
+            create = cast("ChatClient", run.resources[self.model.client]).chat.completions.create
+            request = self._request(_MESSAGES.get(), run.effect_key)
             parts = ReplyParts()
-            with errors_of(self._model.name):
-                given = await asynchronous(create(**request), self._model.name)
-                if not self._model.stream:
-                    added(parts, given, self._model.name)
+            with errors_of(self.model.name):
+                given = await asynchronous(create(**request), self.model.name)
+                if not self.model.stream:
+                    added(parts, given, self.model.name)
                 else:
-                    async for piece in cast("AsyncIterable[object]", given):
-                        if text := added(parts, piece, self._model.name):
-                            run.emit(TextDelta(asked.agent, number, run.attempt, text))
+                    await self._stream(number, parts, given)
             if parts.finish_reason in _BROKEN_OFF:
-                raise ModelUnavailableError(self._model.name, None, "its answer broke off")
+                raise ModelUnavailableError(self.model.name, None, "its answer broke off")
             if problem := parts.problem():
-                raise ModelReplyError(self._model.name, problem)
+                raise ModelReplyError(self.model.name, problem)
             return Reply(parts.message(number), parts.usage)
 
         return ask_model
+
+    async def _stream(self, number: int, parts: ReplyParts, given: AnyReply) -> None:
+        """Take a streamed answer piece by piece, and tell its text as it comes."""
+        run = current_step()
+        try:
+            async for piece in cast("AsyncIterable[object]", given):
+                if text := added(parts, piece, self.model.name):
+                    run.emit(TextDelta(self._agent, number, run.attempt, text))
+        finally:
+            # One that is left in the middle would hold its connection for as long as the error is kept.
+            await _closed(given)
 
     def _request(self, messages: Sequence[ChatMessage], key: str) -> dict[str, object]:
         headers = cast("Mapping[str, object]", self._fixed.get("extra_headers") or {})
         request: dict[str, object] = {
             **self._fixed,
-            "model": self._model.name,
+            "model": self.model.name,
             "messages": [*self._first, *messages],
             # The same for all attempts of a round: for gateways that know an answer again.
             "extra_headers": {**headers, "Idempotency-Key": key},
         }
-        if self._model.stream:
+        if self.model.stream:
             request |= {"stream": True, "stream_options": {"include_usage": True}}
         return request
 
@@ -165,6 +167,13 @@ def asynchronous(given: Awaitable[AnyReply], model: str) -> Awaitable[AnyReply]:
     if not inspect.isawaitable(cast("object", given)):
         raise ModelCallError(model, None, "the client is not asynchronous; give one that is, such as AsyncOpenAI")
     return given
+
+
+async def _closed(stream: AnyReply) -> None:
+    """Close a streamed answer: that of a client by its `close`, a plain generator by its `aclose`."""
+    close = getattr(stream, "close", None) or getattr(stream, "aclose", None)
+    if close is not None and inspect.isawaitable(closing := close()):
+        await closing
 
 
 def added(parts: ReplyParts, piece: object, model: str) -> str:

@@ -10,27 +10,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from rehydrate.api.functional import FunctionalWorkflow, workflow
-from rehydrate.errors import ExecutorDefinitionError, MissingExtraError
+from rehydrate.api.functional import FunctionalWorkflow
+from rehydrate.errors import MissingExtraError
 from rehydrate.graph.functional_context import FunctionalContext
 from rehydrate.graph.hints import Hint
 from rehydrate.graph.policies import Retry
-from rehydrate.graph.reducers import add, append
 from rehydrate.graph.step import AnyValue
 from rehydrate.graph.sub_workflow import WorkflowExecutor
 
-from .chat import message_type
-from .conversation import (
-    CONVERSATION,
-    USAGE,
-    TextDelta,
-    ToolApproval,
-    ToolQuestion,
-    Usage,
-    check_window,
-    earlier_messages,
-)
+from .conversation import ToolApproval, ToolQuestion, check_window, earlier_messages
 from .model import RETRY
+from .turns import keep, message_type, turn_workflow, wrong_agent
 
 try:
     from pydantic_ai import Agent, UsageLimits
@@ -90,11 +80,11 @@ class PydanticAgent(WorkflowExecutor):
     ) -> None:
         name = id or agent.name
         if name is None:
-            raise ExecutorDefinitionError("PydanticAgent", "the agent has no name", "Give it one: id=...", "agent")
+            raise wrong_agent("PydanticAgent", "the agent has no name", "Give it one: id=...")
         gives = agent.output_type if response_type is None else response_type
         if response_type is None and not isinstance(gives, type):
             problem = "its output_type is no class, so it is not known what it gives"
-            raise ExecutorDefinitionError(name, problem, "Say it: response_type=...", "agent")
+            raise wrong_agent(name, problem, "Say it: response_type=...")
         self.agent = agent
         turn = _PydanticTurn(name, agent, prompt, settings or PydanticSettings())
         super().__init__(turn.workflow(message_type(name, prompt), gives), name, isolation="shared")
@@ -117,20 +107,8 @@ class _PydanticTurn:
 
     def workflow(self, message: Hint, gives: Hint) -> FunctionalWorkflow[AnyValue, AnyValue]:
         """Return it as a workflow."""
-
-        async def turn(message: AnyValue, ctx: FunctionalContext) -> AnyValue:
-            return await self.run(message, ctx)
-
-        turn.__name__ = self._name
-        made = workflow(
-            name=self._name,
-            message=message,
-            returns=gives,
-            types=[TextDelta, ToolApproval, ToolQuestion, Usage],
-            reducers={CONVERSATION: append, USAGE: add},
-            resources=self._settings.keys,
-        )
-        return made(turn)
+        questions = (ToolApproval, ToolQuestion)
+        return turn_workflow(self._name, self.run, message, gives, self._settings.keys, questions=questions)
 
     async def run(self, message: AnyValue, ctx: FunctionalContext) -> AnyValue:
         """Run the agent, and keep what was said."""
@@ -139,7 +117,7 @@ class _PydanticTurn:
         own = self._agent.model if settings.model is None else ctx.resources[settings.model]
         if own is None:
             problem = "neither the agent nor settings.model names a model"
-            raise ExecutorDefinitionError(self._name, problem, "Give the agent one.", "agent")
+            raise wrong_agent(self._name, problem, "Give the agent one.")
         model = ModelAsSteps(own, self._name, settings.retry, settings.timeout, stream=settings.stream)
         result = await self._agent.run(
             message if self._prompt is None else self._prompt(message),
@@ -153,6 +131,5 @@ class _PydanticTurn:
             conversation_id=f"{ctx.run_id}/{ctx.path}",
         )
         said = result.new_messages()
-        ctx.state.update(CONVERSATION, plain_messages(said))
-        ctx.state.update(USAGE, usage_of(said))
+        keep(ctx.state, plain_messages(said), usage_of(said))
         return result.output

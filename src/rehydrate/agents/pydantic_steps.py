@@ -34,7 +34,6 @@ from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.toolsets import ToolsetTool
 
-from rehydrate.errors import ExecutorDefinitionError
 from rehydrate.graph.functional_context import FunctionalContext
 from rehydrate.graph.policies import Retry
 from rehydrate.graph.step import AnyValue, step
@@ -43,6 +42,7 @@ from rehydrate.runtime.step_run import current_step
 from .conversation import ChatMessage, TextDelta, ToolApproval, ToolQuestion
 from .model import errors_of
 from .pydantic_messages import plain_response, plain_result, response_of, result_of
+from .turns import wrong_agent
 
 AnyRun: TypeAlias = RunContext[AnyValue]
 
@@ -80,7 +80,7 @@ class ModelAsSteps(WrapperModel):
         """Refuse what would ask the model past the steps, as a capability does that handles its stream."""
         problem = "a capability or hook of it streams the model's answers itself, so that no step would remember them"
         fix = "Remove it, and read the run's TextDelta events instead: run(..., stream=True)."
-        raise ExecutorDefinitionError(self._agent, problem, fix, "agent")
+        raise wrong_agent(self._agent, problem, fix)
 
     async def _streamed(
         self,

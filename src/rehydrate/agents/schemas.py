@@ -11,11 +11,15 @@ from typing import Final, Protocol, TypeAlias, cast, runtime_checkable
 
 import msgspec
 
+from rehydrate.codecs.bounds import is_deep_json
 from rehydrate.graph.hints import Hint
 from rehydrate.graph.step import AnyValue
 
 Schema: TypeAlias = dict[str, object]
 _REFS: Final = "#/$defs/"
+#: Levels that can be stored whatever the values are and stand in. A reply is recorded before it is read, so more than
+#: these are refused here, where a model is told of it; later they would fail the run at every resume.
+_DEEPEST: Final = 100
 
 
 @runtime_checkable
@@ -60,12 +64,21 @@ def schema_of(hint: Hint) -> Schema:
 
 def parsed(text: str, hint: Hint) -> AnyValue:
     """Return JSON text as a value of a type. Raises `SchemaError` with what does not fit, in words for a model."""
+    data = text.encode("utf-8", "surrogatepass")
+    _check_depth(data)
     try:
-        return msgspec.json.decode(text, type=cast("type[AnyValue]", hint), dec_hook=_foreign_value)
+        value = msgspec.json.decode(data, type=cast("type[AnyValue]", hint), dec_hook=_foreign_value)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise SchemaError(str(error)) from error
     except Exception as error:  # user code: the checks of its types may raise anything
         raise SchemaError(f"{type(error).__name__}: {error}") from error
+    _check_depth(data, safe=_DEEPEST)  # only now: of what is no JSON a parser says more
+    return value
+
+
+def _check_depth(data: bytes, **options: int) -> None:
+    if is_deep_json(data, _DEEPEST, **options):
+        raise SchemaError("it is nested too deep")
 
 
 def as_text(value: object) -> str:

@@ -29,7 +29,6 @@ Approve = bool | Callable[..., bool]
 OnError = Literal["tell", "raise"]
 #: What a tool's failure is called where its program is wrong and no model can help.
 _OF_THE_PROGRAM: Final = frozenset({"MissingResourceError", "NotStorableError"})
-_GENERATORS: Final = inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
 
 
 class Tool(Generic[Parameters, Result]):
@@ -212,7 +211,8 @@ def tool(
 
     def make(function: Callable[..., AnyValue]) -> AnyTool:
         plain = cast("object", function)
-        if not isinstance(plain, FunctionType) or _GENERATORS & plain.__code__.co_flags:
+        is_generator = inspect.isgeneratorfunction(plain) or inspect.isasyncgenfunction(plain)
+        if not isinstance(plain, FunctionType) or is_generator:
             problem = "@tool was put on something that is not a plain function"
             where = getattr(plain, "__name__", repr(plain))
             raise ExecutorDefinitionError(where, problem, "Put it on a `def` that returns its result.", "tool")

@@ -85,12 +85,13 @@ def check_bounds(
         raise CheckpointCorruptError(what, f"it is nested deeper than {max_depth} levels")
 
 
-def is_deep_json(text: bytes, max_levels: int = _FLAT) -> bool:
+def is_deep_json(text: bytes, max_levels: int = _FLAT, safe: int = _SAFE_JSON) -> bool:
     """Tell whether JSON may be nested so deep that decoding it, or stepping over it, overflows a small stack.
 
-    Where it has more brackets than any stack minds, they are taken away in pairs, innermost first.
+    Where it has more brackets than are `safe`, those that no stack minds by default, they are taken away in pairs,
+    innermost first.
     """
-    if text.count(b"[") + text.count(b"{") <= _SAFE_JSON:
+    if text.count(b"[") + text.count(b"{") <= safe:
         return False
     left = _JSON_TEXT.sub(b"", text).translate(None, _NO_BRACKETS)
     for _ in range(max_levels):

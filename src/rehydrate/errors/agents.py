@@ -19,11 +19,12 @@ class ModelCallError(RunError):
     model: str
     status: int | None
     reason: str
+    _did: ClassVar[str] = "refused the request"
 
     def text(self) -> str:
-        """Name the model and what it said."""
+        """Name the model and what it said or what happened."""
         status = f" (HTTP {self.status})" if self.status is not None else ""
-        return f"model {self.model!r} refused the request{status}: {self.reason.rstrip('.')}."
+        return f"model {self.model!r} {self._did}{status}: {self.reason.rstrip('.')}."
 
     def action(self) -> str:
         """Say what to do next."""
@@ -35,11 +36,7 @@ class ModelUnavailableError(ModelCallError):
     """A chat model could not be reached, was too busy, or broke off; the same request may succeed later."""
 
     code: ClassVar[str] = "model-unavailable"
-
-    def text(self) -> str:
-        """Name the model and what happened."""
-        status = f" (HTTP {self.status})" if self.status is not None else ""
-        return f"model {self.model!r} could not answer{status}: {self.reason.rstrip('.')}."
+    _did: ClassVar[str] = "could not answer"
 
     def action(self) -> str:
         """Say what to do next."""

@@ -45,13 +45,14 @@ class Arrow:
 class Box:
     """A workflow: how it is run, its nodes and boxes in canonical order, and the arrows between them.
 
-    `inlet` is the key of the node where messages come in.
+    `inlet` is the key of the node where messages come in, `outlet` that of the one where outputs leave, if any do.
     """
 
     key: str
     label: str
     rules: tuple[str, ...]
     inlet: str
+    outlet: str
     inside: tuple[Node | Box, ...]
     arrows: tuple[Arrow, ...]
 
@@ -99,13 +100,13 @@ class _Boxing:
 
     def box(self, label: str, rules: tuple[str, ...], *, leaves: bool) -> Box:
         outward = [each.id for each in self.workflow.executors if each.yields]
-        inlet = f"{self.key}in"
+        inlet, outlet = f"{self.key}in", f"{self.key}out"
         inside = [Node(inlet, "start", "start"), *self._inside()]
         arrows = [Arrow(inlet, self._entry(self.workflow.start)), *self._arrows()]
         if outward or leaves:
-            inside.append(Node(f"{self.key}out", "output", "output"))
-        arrows += [Arrow(self._exit(id), f"{self.key}out") for id in outward]
-        return Box(self.key, visible(label), rules, inlet, tuple(inside), tuple(arrows))
+            inside.append(Node(outlet, "output", "output"))
+        arrows += [Arrow(self._exit(id), outlet) for id in outward]
+        return Box(self.key, visible(label), rules, inlet, outlet, tuple(inside), tuple(arrows))
 
     def _inside(self) -> Iterator[Node | Box]:
         sources = {edge.source for edge in self.workflow.edges}

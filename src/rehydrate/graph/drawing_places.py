@@ -8,7 +8,7 @@ is written.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from rehydrate.graph.drawing_boxes import Arrow, Box, Node, Style
@@ -59,7 +59,7 @@ class Placed:
 
     def moved(self, x: float, y: float) -> Placed:
         """Return the same at another place."""
-        return Placed(self.thing, self.label, x, y, self.width, self.height, self.inside, self.lines)
+        return replace(self, x=x, y=y)
 
     def mark(self, key: str) -> Placed:
         """Return the node with a key right in this box."""
@@ -89,7 +89,7 @@ def placed(box: Box) -> Placed:
     arrows = [arrow for arrow in box.arrows if not _is_loop(arrow, numbers)]
     items = [_item(thing, loops.get(number)) for number, thing in enumerate(things)]
     links = [_link(arrow, things, numbers) for arrow in arrows]
-    layout = layered(items, links, numbers.get(f"{box.key}out"), SMALL_LINE)
+    layout = layered(items, links, numbers.get(box.outlet), SMALL_LINE)
     label = visible(box.label, _LONGEST)
     head = _MARGIN / 2 + LINE + SMALL_LINE * len(box.rules)
     title = max(text_width(label, TEXT * _BOLD), *(text_width(rule, SMALL) for rule in box.rules), 0.0) + 1.5 * _MARGIN
@@ -120,7 +120,7 @@ def _numbers(things: Sequence[Placed]) -> dict[str, int]:
     for number, thing in enumerate(things):
         if isinstance(thing.thing, Box):
             numbers[thing.thing.inlet] = number
-            numbers[f"{thing.thing.key}out"] = number
+            numbers[thing.thing.outlet] = number
         else:
             numbers[thing.thing.key] = number
     return numbers
