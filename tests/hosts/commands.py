@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import Any
 
 APP = Path(__file__).with_name("claims_app.py")
+#: A claim that is paid at once, and one that is asked about.
+SMALL = '{"id": "c-1", "amount": 90}'
+LARGE = '{"id": "c-2", "amount": 5000}'
 
 
 @dataclass(frozen=True)

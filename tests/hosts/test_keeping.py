@@ -6,11 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.hosts.commands import APP
+from tests.hosts.commands import APP, LARGE, SMALL
 from tests.stores.raw import change
-
-SMALL = '{"id": "c-1", "amount": 90}'
-LARGE = '{"id": "c-2", "amount": 5000}'
 
 
 @pytest.fixture
@@ -51,6 +48,14 @@ def test_an_export_can_go_to_standard_output(command, paused):
     assert done.stdout == Path("r.run").read_bytes()
     assert done.stderr.startswith(b"exported run 'r'")
     assert command("export", "r", "-", "--json").code == 2
+
+
+def test_an_import_from_an_input_that_is_closed(command, monkeypatch):
+    """As `<&-` leaves it: a wrong call, no traceback, and no store."""
+    monkeypatch.setattr("sys.stdin", None)
+    done = command("import", "-")
+    assert (done.code, done.err) == (2, "error [wrong-call]: standard input is closed.\nName a file.\n")
+    assert not Path("runs.db").exists()
 
 
 def test_a_dry_run_says_what_would_go_and_prune_does_it(command, paused):

@@ -9,10 +9,8 @@ import pytest
 from rehydrate import SqliteCheckpointStorage, WorkflowBuilder, drain, executor
 from rehydrate.errors import RunDrainedError
 from rehydrate.testing import claim_turns_again
-from tests.hosts.commands import APP
+from tests.hosts.commands import APP, LARGE, SMALL
 
-SMALL = '{"id": "c-1", "amount": 90}'
-LARGE = '{"id": "c-2", "amount": 5000}'
 HOSTILE = '{"id": "\\u001b[31mred\\u0007", "amount": 5000}'
 
 

@@ -13,10 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.hosts.commands import APP
+from tests.hosts.commands import APP, SMALL
 
 COMMAND = [sys.executable, "-m", "rehydrate"]
-SMALL = '{"id": "c-1", "amount": 90}'
 
 
 def environment(**more: str) -> dict[str, str]:

@@ -109,7 +109,7 @@ def test_every_kind_of_event_is_told_here():
 
 def shown(activity: Activity) -> list[str]:
     """The lines with their depths as dots."""
-    return [f"{'.' * line.depth}{line.name}" + f" x{line.times}" * (line.times > 1) for line in activity.lines()]
+    return [f"{'.' * line.depth}{line.label}" for line in activity.lines()]
 
 
 def test_active_executors_stand_below_their_scopes_until_their_superstep_ends():

@@ -6,10 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.hosts.commands import APP
-
-SMALL = '{"id": "c-1", "amount": 90}'
-LARGE = '{"id": "c-2", "amount": 5000}'
+from tests.hosts.commands import APP, LARGE, SMALL
 
 
 def test_a_run_that_ends_prints_its_outputs_and_nothing_else(command):

@@ -83,8 +83,7 @@ def progress_html(activity: Activity, run_id: str, now: float) -> str:
 
 
 def _row(line: Line, now: float) -> tuple[str, str, str]:
-    many = f" x{line.times}" if line.times > 1 else ""
-    return f"{'· ' * line.depth}{line.name}{many}", f"{now - line.since:.1f} s", line.note
+    return f"{'· ' * line.depth}{line.label}", f"{now - line.since:.1f} s", line.note
 
 
 def _ipython_display() -> Callable[[object], Shown]:

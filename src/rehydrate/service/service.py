@@ -101,21 +101,21 @@ class Service:
         **options: Unpack[VerbOptions],
     ) -> RunStream:
         """Go on with a run: with a message, answers, both, or as it stands."""
-        workflow = await self._workflow_of(run_id)
+        workflow = await workflow_of(self, run_id)
         given = self._given(workflow.name, options)
         return workflow.run(message, stream=True, run_id=run_id, checkpoint=checkpoint, responses=responses, **given)
 
     async def answer(self, responses: Responses, **options: Unpack[VerbOptions]) -> RunStream:
         """Answer open requests of one run, which is found through their ids, and go on with it."""
         rows = await self._rows(responses)
-        workflow = await self._workflow_of(next(iter(rows.values())).run_id)
+        workflow = await workflow_of(self, next(iter(rows.values())).run_id)
         return workflow.run(stream=True, responses=responses, **self._given(workflow.name, options))
 
     async def offer(
         self, run_id: str, message: object = None, *, responses: Responses | None = None, key: str | None = None
     ) -> int:
         """Leave input for a run, whoever drives it or will; see `Workflow.offer`."""
-        workflow = await self._workflow_of(run_id)
+        workflow = await workflow_of(self, run_id)
         return await workflow.offer(run_id, message, responses=responses, key=key, checkpoint_storage=self.storage)
 
     async def cancel(self, run_id: str) -> bool:
@@ -123,7 +123,7 @@ class Service:
 
         One whose process died is taken up for that, and a handler of it may begin before it is stopped.
         """
-        head = await self._head(run_id)
+        head = await _head(self, run_id)
         workflow = self.workflow(head.header.workflow)
         if head.header.status is not Status.RUNNING:
             raise NothingRunsError(run_id)
@@ -161,7 +161,7 @@ class Service:
         """Return what the newest checkpoint of a run says, or another one of its id."""
         ref: CheckpointRef = Latest(run_id) if checkpoint is None else checkpoint
         if checkpoint is None:
-            await self._head(run_id)
+            await _head(self, run_id)
         return await self.storage.inspect(ref)
 
     def history(self, run_id: str) -> RunHistory:
@@ -170,7 +170,7 @@ class Service:
 
     async def watch(self, run_id: str, *, after: int = 0) -> RunEvents:
         """Return the events of a run behind number `after`, as `Workflow.events` does."""
-        workflow = await self._workflow_of(run_id)
+        workflow = await workflow_of(self, run_id)
         return workflow.events(run_id, after=after, checkpoint_storage=self.storage)
 
     async def inbox(
@@ -196,17 +196,20 @@ class Service:
             raise WrongCallError("no answers were given.", "Pass request ids with their answers.")
         return rows
 
-    async def _head(self, run_id: str) -> Head:
-        head = await self.storage.head(run_id)
-        if head is None:
-            raise RunNotFoundError(run_id)
-        return head
-
-    async def _workflow_of(self, run_id: str) -> Workflow:
-        return self.workflow((await self._head(run_id)).header.workflow)
-
     def _given(self, workflow: str, options: VerbOptions) -> _Given:
         """Return the options of a call, with the store and the resources of this service."""
         resources = {**self.resources.get(workflow, {}), **(options.get("resources") or {})}
         given: _Given = {**options, "resources": resources, "checkpoint_storage": self.storage}
         return given
+
+
+async def workflow_of(service: Service, run_id: str) -> Workflow:
+    """Return the workflow of a run, by its head alone. Raises `RunNotFoundError` and `UnknownWorkflowError`."""
+    return service.workflow((await _head(service, run_id)).header.workflow)
+
+
+async def _head(service: Service, run_id: str) -> Head:
+    head = await service.storage.head(run_id)
+    if head is None:
+        raise RunNotFoundError(run_id)
+    return head

@@ -37,6 +37,11 @@ class Line(NamedTuple):
     times: int = 1
     note: str = ""
 
+    @property
+    def label(self) -> str:
+        """Its name, with the number where it is active more than once."""
+        return f"{self.name} x{self.times}" if self.times > 1 else self.name
+
 
 @dataclass
 class _Active:

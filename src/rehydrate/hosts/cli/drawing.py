@@ -67,6 +67,5 @@ class Drawing:
 
 
 def _text(line: Line) -> str:
-    many = f" x{line.times}" if line.times > 1 else ""
     note = f"  {shortened(line.note)}" if line.note else ""
-    return f"{'  ' * (line.depth + 1)}{line.name}{many}{note}"
+    return f"{'  ' * (line.depth + 1)}{line.label}{note}"

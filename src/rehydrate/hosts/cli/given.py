@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, cast
+from typing import BinaryIO, Final, cast
 
 import click
 
@@ -48,12 +48,17 @@ _policies: Final = (
 )
 
 
+def standard_input(otherwise: str) -> BinaryIO:
+    """Return standard input. Raises `WrongCallError` where it is closed, with what to do `otherwise`."""
+    if sys.stdin is None:  # closed by who began the process
+        raise WrongCallError("standard input is closed.", otherwise)
+    return sys.stdin.buffer
+
+
 def given_text(word: str) -> bytes:
     """Return the text that a word stands for. Raises `WrongCallError` for a file that cannot be read."""
     if word == "-":
-        if sys.stdin is None:  # closed by who began the process
-            raise WrongCallError("standard input is closed.", "Write @FILE for the text of a file.")
-        return sys.stdin.buffer.read()
+        return standard_input("Write @FILE for the text of a file.").read()
     if not word.startswith("@"):
         return word.encode("utf-8", "surrogateescape")
     try:

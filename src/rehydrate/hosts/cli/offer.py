@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from rehydrate.errors import WrongCallError
-from rehydrate.service.service import Service
+from rehydrate.service.service import Service, workflow_of
 
 from .completion import complete_run
 from .endings import Ending
@@ -31,7 +31,7 @@ def offer(session: Session, run_id: str, message: str | None, answers: tuple[str
     text = None if message is None else given_text(message)  # here, as Ctrl-C could not end a read in the event loop
 
     async def work(service: Service) -> int:
-        workflow = service.workflow((await service.show(run_id)).header.workflow)
+        workflow = await workflow_of(service, run_id)
         given = None if text is None else workflow.parse(text)
         number = await service.offer(run_id, given, responses=responses, key=key)
         session.output.document({"run_id": run_id, "number": number})

@@ -16,6 +16,7 @@ from rehydrate.model.plain import Plain
 from rehydrate.runtime.requests import PendingRequest
 from rehydrate.runtime.result import WorkflowRunResult
 
+from .documents import place_text
 from .output import printable, shown
 from .session import Session
 from .told import plain_value
@@ -77,7 +78,7 @@ class Shown:
             yield f"output   {shown(output)}"
         requests = result.pending_requests
         for request in itertools.islice(requests, _MOST):
-            place = printable("/".join(filter(None, (request.path, request.executor_id))))
+            place = printable(place_text(request.path, request.executor_id))
             yield f"request  {printable(request.request_id)} from {place}"
             yield f"  asks     {shown(self._asks(request))}"
             yield f"  expects  {printable(request.shape)}"

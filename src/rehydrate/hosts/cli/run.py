@@ -6,7 +6,7 @@ import click
 
 from rehydrate.errors import UnknownRequestError, WrongCallError
 from rehydrate.runtime.stream import RunStream
-from rehydrate.service.service import Service
+from rehydrate.service.service import Service, workflow_of
 
 from .completion import complete_answer, complete_run
 from .driving import drive, events_option
@@ -51,7 +51,7 @@ def resume(
 
     async def begin(service: Service) -> tuple[str, RunStream]:
         found = run_id or (await service.storage.inspect(checkpoint or "")).header.run_id
-        workflow = service.workflow((await service.show(found)).header.workflow)
+        workflow = await workflow_of(service, found)
         stream = await service.resume(
             found,
             given.message_for(workflow),
@@ -80,8 +80,8 @@ def answer(session: Session, answers: tuple[str, ...], key: str | None, events: 
         row = await service.storage.find_request(next(iter(responses)))
         if row is None:
             raise UnknownRequestError(next(iter(responses)))
-        workflow = (await service.show(row.run_id)).header.workflow
-        return workflow, await service.answer(responses, idempotency_key=key)
+        workflow = await workflow_of(service, row.run_id)
+        return workflow.name, await service.answer(responses, idempotency_key=key)
 
     return drive(session, begin, events=events)
 

@@ -13,6 +13,7 @@ from rehydrate.service.transfer import ExportedRun, ExportPlace, export_run, imp
 
 from .completion import complete_run
 from .endings import Ending
+from .given import standard_input
 from .output import printable
 from .session import Session, on_runs
 
@@ -46,7 +47,7 @@ def export_command(session: Session, run_id: str, file: str) -> int:
 @on_runs
 def import_command(session: Session, file: str) -> int:
     """Take the run of a file, or of standard input (-), into a store: all of it or nothing."""
-    place: ExportPlace = sys.stdin.buffer if file == _STREAM else file
+    place: ExportPlace = standard_input("Name a file.") if file == _STREAM else file
 
     async def work(service: Service) -> int:
         return _told(session, await import_run(service.storage, place), "imported")
