@@ -202,6 +202,21 @@ def test_progress_of_a_run_that_fails_ends_with_how_it_stands() -> None:
     assert "FAILED" in place.shown[-1]
 
 
+def test_a_cell_that_is_interrupted_stops_its_run() -> None:
+    """Nothing goes on behind a notebook whose cell has ended."""
+    store = InMemoryCheckpointStorage()
+
+    async def main() -> str:
+        stream = post().run(Letter("hello", wait=5), stream=True, run_id="r", checkpoint_storage=store)
+        cell = asyncio.ensure_future(show_progress(stream, display=Place().display))
+        await asyncio.wait([cell], timeout=2)
+        cell.cancel()
+        await asyncio.wait([cell])
+        return (await store.head("r")).header.status.value
+
+    assert run_virtually(main()) == "CANCELLED"
+
+
 def test_the_notebook_s_own_display_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     """IPython's builtin is asked for a place that can be updated; without it the error says what else to do."""
     place = Place()

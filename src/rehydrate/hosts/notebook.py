@@ -45,8 +45,8 @@ class Html:
 async def show_progress(stream: RunStream, *, display: Callable[[object], Shown] | None = None) -> WorkflowRunResult:
     """Read a stream to its end, show below the cell what is active meanwhile, and return the result.
 
-    `display` shows something and returns its place; without it IPython's is taken. Raises what `stream.result()` does,
-    and `WrongCallError` where there is no IPython.
+    `display` shows something and returns its place; without it IPython's is taken. Leaving it stops the run, as leaving
+    the stream does. Raises what `stream.result()` does, and `WrongCallError` where there is no IPython.
     """
     loop = asyncio.get_running_loop()
     activity = Activity(loop.time())
@@ -60,10 +60,11 @@ async def show_progress(stream: RunStream, *, display: Callable[[object], Shown]
 
     drawing = asyncio.ensure_future(draw())
     try:
-        async for event in stream:
-            name[0] = event.run_id
-            activity.take(event, loop.time())
-        result = await stream.result()
+        async with stream:  # a cell that is interrupted stops its run
+            async for event in stream:
+                name[0] = event.run_id
+                activity.take(event, loop.time())
+            result = await stream.result()
     except RunFailedError as error:
         place.update(error.result)
         raise
