@@ -1,7 +1,8 @@
 """The step `audit`: known vulnerabilities of all that an installation with every extra brings.
 
-`pip-audit` asks the services that know them. Where none of them can be asked, the step fails, as nothing was found
-out; `ADVISORIES=FOLDER` names a clone of the Python advisory database to look into instead.
+`pip-audit` asks the services that know them. Where none of them answers for every package, the pages of the index say
+what is known of newest releases. Where these do not, either, the step fails, as nothing was found out;
+`ADVISORIES=FOLDER` names a clone of the Python advisory database to look into instead.
 """
 
 import json
@@ -13,6 +14,7 @@ from pathlib import Path
 from release.building import wheel
 from release.declared import Declared
 from release.environments import Environment, FailedError, attempt
+from release.pages import INDEX, looked_up
 
 _SERVICES = ("pypi", "osv")
 
@@ -50,9 +52,14 @@ def _by_services(there: Mapping[str, str], here: Path) -> str:
         if not skipped:
             return f"{len(there)} packages, nothing known to {service}"
         tried.append(f"{service}: {len(skipped)} of {len(there)} packages were not looked up ({skipped[0]})")
+    found, unknown = looked_up(there)
+    if found:
+        raise FailedError("known vulnerabilities:\n" + "\n".join(found))
+    if not unknown:
+        return f"{len(there)} packages, each the newest release; nothing known to the pages of {INDEX}"
     raise FailedError(
         "nothing was found out:\n"
-        + "\n".join(tried)
+        + "\n".join([*tried, *(f"{INDEX}: {line}" for line in unknown)])
         + "\nRun it where a service can be reached, or name a clone of the "
         "Python advisory database: make audit ADVISORIES=FOLDER"
     )

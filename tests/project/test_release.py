@@ -2,7 +2,10 @@
 
 import base64
 import hashlib
+import json
 import re
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -16,6 +19,7 @@ from release.declared import declared, lower_bound, lowest
 from release.environments import FailedError
 from release.extras import PROGRAMS, program_of
 from release.lowest import left_out, needed_together
+from release.pages import looked_up
 from tests.project.source import ROOT
 
 PROJECT = """
@@ -214,3 +218,39 @@ def test_a_folder_without_advisories_is_no_clean_audit(tmp_path: Path) -> None:
     """A wrong path is an error and not an audit that found nothing."""
     with pytest.raises(ValueError, match="no advisories"):
         Advisories.read(tmp_path)
+
+
+PAGES = {
+    "clean": {"info": {"version": "2.0"}, "vulnerabilities": []},
+    "known": {"info": {"version": "1.0"}, "vulnerabilities": [{"id": "X-1"}, {"id": "X-2", "withdrawn": "2026-01-01"}]},
+    "older": {"info": {"version": "3.0"}, "vulnerabilities": []},
+    "silent": {"info": {"version": "1.0"}},
+}
+
+
+class Pages(BaseHTTPRequestHandler):
+    """An index with a page for each of `PAGES`."""
+
+    def do_GET(self) -> None:
+        page = PAGES.get(self.path.removesuffix("/json").removeprefix("/"))
+        self.send_response(404 if page is None else 200)
+        self.end_headers()
+        self.wfile.write(json.dumps(page).encode())
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+
+def test_a_page_of_the_index_answers_for_the_newest_release_only() -> None:
+    """What is known is told, and of an older release, a page without the field and no page nothing was found out."""
+    there = {"clean": "2", "known": "1.0", "older": "2.9", "silent": "1.0", "nowhere": "1.0"}
+    with ThreadingHTTPServer(("127.0.0.1", 0), Pages) as index:
+        threading.Thread(target=index.serve_forever, daemon=True).start()
+        found, unknown = looked_up(there, f"http://127.0.0.1:{index.server_port}")
+        index.shutdown()
+    assert found == ["known 1.0: X-1"]
+    assert unknown == [
+        "nowhere 1.0: HTTPError: HTTP Error 404: Not Found",
+        "older 2.9: the page speaks of 3.0 only",
+        "silent 1.0: KeyError: 'vulnerabilities'",
+    ]
