@@ -21,7 +21,7 @@ from rehydrate import (
     response_handler,
     workflow,
 )
-from rehydrate.errors import WrongCallError
+from rehydrate.errors import MessageTypeError, WrongCallError
 from rehydrate.hosts.notebook import show_progress
 from rehydrate.model.events import Emitted
 from rehydrate.testing import run_virtually
@@ -173,21 +173,21 @@ def test_a_stream_shows_how_its_run_stands() -> None:
     assert "IDLE_WITH_PENDING_REQUESTS" in end
 
 
-def test_progress_is_drawn_in_one_place_and_ends_with_the_result() -> None:
-    """Each active executor below its scope, for how long, and what it last told."""
+def test_progress_is_drawn_in_one_place_and_ends_with_how_the_run_ended() -> None:
+    """Each active executor below its scope, for how long, and what it last told; the cell shows the result itself."""
     place = Place()
 
     async def main() -> object:
         stream = post().run(Letter("hello", wait=5), stream=True, run_id="r")
         return await show_progress(stream, display=place.display)
 
-    result = run_virtually(main())
+    run_virtually(main())
     assert len(place.shown) >= 30
     in_scope = ["· desk", "4.5 s", ""]
     assert in_scope in [row for page in place.shown for row in Cells(page).rows]
     told = [row for page in place.shown for row in Cells(page).rows if row[-1] == "half done"]
     assert told
-    assert place.shown[-1] == result._repr_html_()
+    assert place.shown[-1].endswith(">IDLE_WITH_PENDING_REQUESTS</b>, turn 1, 0 output(s), 1 request(s), 10.0 s</p>")
 
 
 def test_progress_of_a_run_that_fails_ends_with_how_it_stands() -> None:
@@ -204,17 +204,26 @@ def test_progress_of_a_run_that_fails_ends_with_how_it_stands() -> None:
 
 def test_a_cell_that_is_interrupted_stops_its_run() -> None:
     """Nothing goes on behind a notebook whose cell has ended."""
-    store = InMemoryCheckpointStorage()
+    store, place = InMemoryCheckpointStorage(), Place()
 
     async def main() -> str:
         stream = post().run(Letter("hello", wait=5), stream=True, run_id="r", checkpoint_storage=store)
-        cell = asyncio.ensure_future(show_progress(stream, display=Place().display))
+        cell = asyncio.ensure_future(show_progress(stream, display=place.display))
         await asyncio.wait([cell], timeout=2)
         cell.cancel()
         await asyncio.wait([cell])
         return (await store.head("r")).header.status.value
 
     assert run_virtually(main()) == "CANCELLED"
+    assert ("CANCELLED" in place.shown[-1], "RUNNING" in place.shown[-1]) == (True, False)
+
+
+def test_a_call_that_is_refused_leaves_no_run_that_seems_to_go_on() -> None:
+    """The error is raised, and its name is what stays in the place."""
+    place = Place()
+    with pytest.raises(MessageTypeError):
+        run_virtually(show_progress(post().run(7, stream=True), display=place.display))
+    assert place.shown[-1] == '<p><b>a run</b> <b style="color:#4a5160">STOPPED</b>, MessageTypeError</p>'
 
 
 def test_the_notebook_s_own_display_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:

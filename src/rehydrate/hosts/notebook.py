@@ -1,4 +1,4 @@
-"""The progress of a run in a notebook: a table of what is active, drawn anew in its place, and the result at the end.
+"""The progress of a run in a notebook: a table of what is active, drawn anew in its place, and a line at the end.
 
 IPython is not needed to import this; it is what a notebook has. It drives nothing: the stream does.
 """
@@ -45,6 +45,7 @@ class Html:
 async def show_progress(stream: RunStream, *, display: Callable[[object], Shown] | None = None) -> WorkflowRunResult:
     """Read a stream to its end, show below the cell what is active meanwhile, and return the result.
 
+    A line that says how the run ended stays; the result itself is shown as a cell shows what its last line gives.
     `display` shows something and returns its place; without it IPython's is taken. Leaving it stops the run, as leaving
     the stream does. Raises what `stream.result()` does, and `WrongCallError` where there is no IPython.
     """
@@ -68,19 +69,27 @@ async def show_progress(stream: RunStream, *, display: Callable[[object], Shown]
     except RunFailedError as error:
         place.update(error.result)
         raise
+    except BaseException as error:
+        # What was active is so no longer: the place must not say for ever that it is.
+        place.update(stream if name[0] else Html(heading_html("a run", "STOPPED", type(error).__name__)))
+        raise
     finally:
         drawing.cancel()
-    place.update(result)
+    place.update(Html(_heading(activity, result.run_id, result.status.value, loop.time())))
     return result
 
 
 def progress_html(activity: Activity, run_id: str, now: float) -> str:
     """Return what is active, each scope followed by what is in it."""
     lines = list(activity.lines())
-    counts = f"turn {activity.turn}, {activity.outputs} output(s), {activity.requests} request(s)"
-    heading = heading_html(run_id or "a run", "RUNNING", f"{counts}, {now - activity.began:.1f} s")
+    heading = _heading(activity, run_id or "a run", "RUNNING", now)
     rows = (_row(line, now) for line in lines)
     return f"<div>{heading}{table_html(('active', 'since', 'tells'), rows, len(lines))}</div>"
+
+
+def _heading(activity: Activity, name: str, status: str, now: float) -> str:
+    counts = f"turn {activity.turn}, {activity.outputs} output(s), {activity.requests} request(s)"
+    return heading_html(name, status, f"{counts}, {now - activity.began:.1f} s")
 
 
 def _row(line: Line, now: float) -> tuple[str, str, str]:
