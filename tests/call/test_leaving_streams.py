@@ -120,6 +120,26 @@ def test_entering_async_with_raises_what_fails_before_the_claim(world, store):
     assert entered == []
 
 
+def test_giving_up_while_async_with_is_entered_cancels_the_run(world, store):
+    """The claim on its way is waited for; nothing goes on behind a caller who never got into the body."""
+    workflow = desk(world, store)
+    world.gates["clerk a"] = Gate()
+    store.gated_commit, store.commit_gate = 1, Gate()
+
+    async def scenario():
+        stream = workflow.run(Note("a"), run_id="r", stream=True)
+        entering = asyncio.create_task(stream.__aenter__())
+        await store.commit_gate.entered.wait()
+        entering.cancel()
+        await asyncio.sleep(0)
+        store.commit_gate.opened.set()
+        with pytest.raises(asyncio.CancelledError):
+            await entering
+        return await store.head("r"), stream
+
+    assert run(scenario())[0].header.status is Status.CANCELLED
+
+
 def test_case_39_a_dropped_stream_is_cancelled_and_a_new_run_is_clean(world, store):
     """`break`, drop, collect, start another run: the old one ends `CANCELLED` and does not touch the new."""
     workflow = desk(world, store)

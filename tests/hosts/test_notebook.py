@@ -223,7 +223,7 @@ def test_a_call_that_is_refused_leaves_no_run_that_seems_to_go_on() -> None:
     place = Place()
     with pytest.raises(MessageTypeError):
         run_virtually(show_progress(post().run(7, stream=True), display=place.display))
-    assert place.shown[-1] == '<p><b>a run</b> <b style="color:#4a5160">STOPPED</b>, MessageTypeError</p>'
+    assert place.shown[-1] == '<p><b>a run</b> <b style="color:#4a5160">NOT BEGUN</b>, MessageTypeError</p>'
 
 
 def test_the_notebook_s_own_display_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:

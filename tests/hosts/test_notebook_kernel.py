@@ -90,7 +90,7 @@ def test_a_real_kernel_that_is_interrupted_stops_the_run(shown) -> None:
 @pytest.mark.proof
 def test_a_real_kernel_shows_why_a_call_was_refused(shown) -> None:
     """The place does not say that something is running."""
-    assert "STOPPED" in shown[5][-2][1]["text/html"]
+    assert "NOT BEGUN</b>, MessageTypeError" in shown[5][-2][1]["text/html"]
     assert shown[5][-1][1]["text/plain"].startswith(
         "MessageTypeError: workflow 'outer' was given a message of type str"
     )

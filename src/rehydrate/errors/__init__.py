@@ -12,11 +12,9 @@ from .call import (
     IdempotencyKeyError,
     ImportConflictError,
     MessageTypeError,
-    MissingResourceError,
     NoStoreError,
     PendingRequestsError,
     RequestCancelledError,
-    ResourceTypeError,
     RunBusyError,
     RunExistsError,
     SingleOutputError,
@@ -37,9 +35,10 @@ from .codec import (
 )
 from .definition import ExecutorDefinitionError, FrozenExecutorError, IdError, PolicyError, WorkflowBuildError
 from .draining import DrainingError, RunDrainedError
-from .encryption import EncryptedCheckpointError, MissingExtraError, NotEncryptedError, WrongKeyError
+from .encryption import EncryptedCheckpointError, NotEncryptedError, WrongKeyError
 from .functional import NonDeterminismError, StepFailedError
 from .migration import HomelessWorkError, MigrationError, MissingMigrationError, NewerVersionError
+from .needs import MissingExtraError, MissingResourceError, ResourceTypeError
 from .offers import NothingRunsError, OfferConflictError
 from .restore import (
     AgentFrameworkImportError,

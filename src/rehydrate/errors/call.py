@@ -52,41 +52,6 @@ class MessageTypeError(CallError, TypeError):
 
 
 @dataclass(eq=False, repr=False)
-class MissingResourceError(CallError):
-    """A resource that is needed was not given with this call."""
-
-    code: ClassVar[str] = "missing-resource"
-    keys: tuple[str, ...]
-    where: str = ""
-
-    def text(self) -> str:
-        """Name the keys."""
-        return f"resource(s) {', '.join(map(repr, self.keys))} were not given with this call{self.where}."
-
-    def action(self) -> str:
-        """Say what to do next."""
-        return f"Resources are never stored: pass resources={{{self.keys[0]!r}: ...}} with every call of this run."
-
-
-@dataclass(eq=False, repr=False)
-class ResourceTypeError(CallError, TypeError):
-    """A resource has another type than the workflow declares."""
-
-    code: ClassVar[str] = "resource-type"
-    key: str
-    expected: str
-    given: str
-
-    def text(self) -> str:
-        """Name the resource and both types."""
-        return f"resource {self.key!r} is declared as {self.expected} and a {self.given} was given."
-
-    def action(self) -> str:
-        """Say what to do next."""
-        return f"Pass a {self.expected} as resources={{{self.key!r}: ...}}."
-
-
-@dataclass(eq=False, repr=False)
 class RunExistsError(CallError):
     """A run of this id exists and the call would start a new one."""
 

@@ -1,4 +1,4 @@
-"""Errors of encryption and compression: what needs keys, what must not be plain, and extras that are not installed.
+"""Errors of encryption: what needs keys, and what must not be plain.
 
 None of them holds a key, nor anything that was decrypted.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from .base import StoreError, WorkflowCheckpointException
+from .base import WorkflowCheckpointException
 
 
 @dataclass(eq=False, repr=False)
@@ -64,20 +64,3 @@ class EncryptedCheckpointError(WorkflowCheckpointException):
     def action(self) -> str:
         """Say what to do next."""
         return "Put EncryptedCheckpointStorage with its KeyRing around the store."
-
-
-@dataclass(eq=False, repr=False)
-class MissingExtraError(StoreError):
-    """An optional package is needed and not installed."""
-
-    code: ClassVar[str] = "missing-extra"
-    what: str
-    extra: str
-
-    def text(self) -> str:
-        """Name what needs it."""
-        return f"{self.what} needs a package that is not installed."
-
-    def action(self) -> str:
-        """Say what to do next."""
-        return f"pip install 'rehydrate[{self.extra}]'"

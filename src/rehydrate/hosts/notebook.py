@@ -10,7 +10,7 @@ import builtins
 from collections.abc import Callable
 from typing import Final, Protocol, cast
 
-from rehydrate.errors import RunFailedError, WrongCallError
+from rehydrate.errors import WrongCallError
 from rehydrate.runtime.html import heading_html, table_html
 from rehydrate.runtime.result import WorkflowRunResult
 from rehydrate.runtime.stream import RunStream
@@ -60,23 +60,19 @@ async def show_progress(stream: RunStream, *, display: Callable[[object], Shown]
             place.update(Html(progress_html(activity, name[0], loop.time())))
 
     drawing = asyncio.ensure_future(draw())
+    left: object = stream
     try:
         async with stream:  # a cell that is interrupted stops its run
             async for event in stream:
                 name[0] = event.run_id
                 activity.take(event, loop.time())
             result = await stream.result()
-    except RunFailedError as error:
-        place.update(error.result)
-        raise
-    except BaseException as error:
-        # What was active is so no longer: the place must not say for ever that it is.
-        place.update(stream if name[0] else Html(heading_html("a run", "STOPPED", type(error).__name__)))
-        raise
+        left = Html(_heading(activity, result.run_id, result.status.value, loop.time()))
+        return result
     finally:
         drawing.cancel()
-    place.update(Html(_heading(activity, result.run_id, result.status.value, loop.time())))
-    return result
+        # Whatever the end was: the place must not say for ever that something is active.
+        place.update(left)
 
 
 def progress_html(activity: Activity, run_id: str, now: float) -> str:

@@ -119,7 +119,11 @@ class RunStream:
         return turn.result()
 
     async def __aenter__(self) -> RunStream:
-        await self._begun()
+        try:
+            await self._begun()
+        except asyncio.CancelledError:
+            await self._stop_opening()
+            raise
         return self
 
     async def __aexit__(
@@ -132,7 +136,10 @@ class RunStream:
     def _repr_html_(self) -> str:
         """Return the table that a notebook shows: how the run stands at this moment."""
         if self._turn is None:
-            return heading_html("a run", "NOT BEGUN", "await the stream, or iterate over it")
+            if self._opening is None or not self._opening.done():
+                return heading_html("a run", "NOT BEGUN", "await the stream, or iterate over it")
+            refused = None if self._opening.cancelled() else self._opening.exception()
+            return heading_html("a run", "NOT BEGUN", "stopped" if refused is None else type(refused).__name__)
         result = self._turn.result()
         return run_html(result.checkpoint, result.status.value, f"turn {result.turn}, at this moment")
 

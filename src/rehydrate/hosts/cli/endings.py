@@ -13,7 +13,6 @@ from rehydrate.errors import (
     DefinitionError,
     DrainingError,
     ForeignCheckpointError,
-    MissingExtraError,
     RehydrateError,
     RunBusyError,
     RunDrainedError,
@@ -53,7 +52,7 @@ def ending_of_error(error: RehydrateError) -> Ending:
             return Ending.BUSY
         case DrainingError() | RunDrainedError():
             return Ending.DRAINED
-        case CallError() | DefinitionError() | MissingExtraError():
+        case CallError() | DefinitionError():
             return Ending.WRONG_CALL
         case CheckpointNotFoundError() | ForeignCheckpointError() | StaleCheckpointError():
             return Ending.WRONG_CALL
