@@ -5,6 +5,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import threading
 from contextlib import closing
 from pathlib import Path
 
@@ -96,9 +97,16 @@ def test_a_full_disk_fails_the_commit_and_leaves_the_store_usable(tmp_path: Path
             pages = (await worker.call(lambda db: db.execute("PRAGMA page_count").fetchone()))[0]
             await worker.call(lambda db: db.execute(f"PRAGMA max_page_count = {pages + 10}").fetchone())
             big, other = maker.copy(owner="owner", tag="big"), CommitMaker("other")
-            results = await asyncio.gather(
-                store.commit(big.step({"big": b"x" * 4_000_000})), store.commit(other.claim()), return_exceptions=True
-            )
+            # The store's thread is kept until both are queued, so that they share a transaction.
+            entered, queued = threading.Event(), threading.Event()
+            kept = worker.call(lambda db: entered.set() or queued.wait(60))
+            await asyncio.to_thread(entered.wait)
+            both = [store.commit(big.step({"big": b"x" * 4_000_000})), store.commit(other.claim())]
+            commits = [asyncio.create_task(commit) for commit in both]
+            await asyncio.sleep(0)
+            queued.set()
+            await kept
+            results = await asyncio.gather(*commits, return_exceptions=True)
             assert [type(result) for result in results] == [StoreFullError, StoreFullError]
             assert "Free space on the disk" in str(results[0])
             await store.commit(maker.step({"l": b"after"}))
