@@ -12,8 +12,8 @@ PYTHON ?= $(shell for p in python3 python python3.14 python3.13 python3.12 pytho
 VENV := .venv
 PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
-# What builds the site is installed when it is first asked for: the demo and the tests do not wait for it.
-DOCS_READY := $(VENV)/.docs-ready
+# What checks and builds the site is installed when it is first asked for: the demo and the tests do not wait for it.
+CHECK_READY := $(VENV)/.check-ready
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
@@ -53,14 +53,14 @@ lowest: $(READY) ## all tests on the lowest releases that pyproject.toml allows;
 audit: $(READY) ## known vulnerabilities of the package with all extras; ADVISORIES=... where no service is reached
 	@ADVISORIES="$(ADVISORIES)" $(PY) -m release dist audit
 
-check: $(DOCS_READY) ## format, lint, types, layers, and the site without a warning
+check: $(CHECK_READY) ## format, lint, types, layers, and the site without a warning
 	@$(PY) -m ruff format --check --quiet . || { echo "make check: run 'make format'" >&2; exit 1; }
 	@$(PY) -m ruff check --quiet .
 	@$(PY) -m pyright
 	@$(VENV)/bin/lint-imports --no-logo
 	@$(BUILD_DOCS)
 
-docs: $(DOCS_READY) ## the documentation as a site, in build/docs
+docs: $(CHECK_READY) ## the documentation as a site, in build/docs
 	@$(BUILD_DOCS)
 	@echo "make: build/docs/index.html"
 
@@ -97,6 +97,6 @@ $(READY): pyproject.toml
 		echo "make: check the network and 'pip config list', then run make again." >&2; exit 1; }
 	@echo "$(CURDIR)" >$@
 
-$(DOCS_READY): $(READY)
-	@$(PY) -m pip install -qq -e '.[docs]'
+$(CHECK_READY): $(READY)
+	@$(PY) -m pip install -qq -e '.[docs,lint]'
 	@touch $@

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 #: The extra with all that the tests need.
 DEV = "dev"
 #: Extras with tools of this project. Nobody who uses the package installs them.
-TOOLS = {DEV, "docs"}
+TOOLS = {DEV, "docs", "lint"}
 
 
 @dataclass(frozen=True)
