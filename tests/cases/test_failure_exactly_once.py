@@ -381,3 +381,26 @@ def test_a_run_fails_whatever_its_executor_raises(place, kind):
         assert error.__cause__ is raised[0]
     broken.clear()
     assert run(workflow, checkpoint=error.result, checkpoint_storage=place.reopen()).outputs == [1]
+
+
+@pytest.mark.parametrize(
+    ("raised", "text"),
+    [
+        (lambda: ExceptionGroup("several", [ValueError("one"), KeyError("two")]),
+         "ExceptionGroup: several (2 sub-exceptions): ValueError: one; KeyError: 'two'"),
+        (lambda: ExceptionGroup("out", [ExceptionGroup("in", [ValueError("one")]), UnprintableError()]),
+         "ExceptionGroup: out (2 sub-exceptions): ValueError: one;"
+         " UnprintableError: <its text could not be made: RuntimeError>"),
+        (lambda: ExceptionGroup("many", [ValueError(number) for number in range(100)]),
+         "ExceptionGroup: many (100 sub-exceptions):" + ";".join(f" ValueError: {number}" for number in range(5))),
+    ],
+)  # fmt: skip
+def test_the_failure_of_a_task_group_names_what_failed_in_it(place, raised, text):
+    """The first five, through groups in groups: the group's own text says only how many there are."""
+
+    @executor(id="raises")
+    async def raises(number: int) -> int:
+        raise raised()
+
+    error = failed(WorkflowBuilder("raises", raises).build(), 1, run_id="r", checkpoint_storage=place.store)
+    assert f"failed in raises: {text}. Finished work" in str(error)

@@ -6,14 +6,17 @@ User code may raise anything, also what cannot be printed or stored; nothing her
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Final, cast
 
 from rehydrate.errors import RehydrateError
 from rehydrate.model.effects import Failure, FailureKind
 
 _TEXT: Final = 2000
 _TRACE: Final = 8000
+#: Of a group of exceptions so many are named.
+_OF_GROUP: Final = 5
 
 
 def told(error: BaseException) -> str:
@@ -22,7 +25,23 @@ def told(error: BaseException) -> str:
 
 
 def _said(error: BaseException) -> str:
-    return error.text() if isinstance(error, RehydrateError) else str(error)
+    if isinstance(error, RehydrateError):
+        return error.text()
+    if not isinstance(error, BaseExceptionGroup):
+        return str(error)
+    # What a task group raises says by itself only how many there are.
+    named = [told(each) for each in islice(_leaves(cast("BaseExceptionGroup[BaseException]", error)), _OF_GROUP)]
+    return f"{error}: {'; '.join(named)}"
+
+
+def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
+    waiting: list[BaseException] = [group]
+    while waiting:
+        found = waiting.pop()
+        if isinstance(found, BaseExceptionGroup):
+            waiting += reversed(cast("BaseExceptionGroup[BaseException]", found).exceptions)
+        else:
+            yield found
 
 
 def failure_of(error: BaseException, kind: FailureKind) -> Failure:
