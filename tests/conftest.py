@@ -2,7 +2,7 @@
 
 import gc
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
@@ -24,12 +24,19 @@ def tried(request: pytest.FixtureRequest) -> Tried:
     return lambda times: request.node.user_properties.append(("tried", times))
 
 
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """Let the cyclic collector pass over what collecting thousands of tests has left: tests call it hundreds of times,
-    and each time it would look at all of that."""
-    del session
-    gc.collect()
-    gc.freeze()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keep the cyclic collector from what collecting thousands of tests makes: none of it goes before the end.
+
+    Tests call the collector hundreds of times, and each time it would look at all of that.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.fixture(scope="session")

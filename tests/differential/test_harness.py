@@ -134,6 +134,7 @@ async def seen_in(seed: int) -> set[str]:
     return seen
 
 
+@pytest.mark.proof
 def test_the_random_graphs_contain_everything_that_can_go_wrong() -> None:
     """Within the seeds of the short form every kind of record, event, end and overlap occurs, at every depth."""
     wanted = {

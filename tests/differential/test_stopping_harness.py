@@ -24,6 +24,7 @@ from tests.differential.stopped import stopped_runs
 from tests.differential.stopping import LateStorage, StoppedRun, two_of, uninterrupted
 from tests.differential.test_harness import lost, shifted_counter
 
+pytestmark = pytest.mark.notices("P1")
 SEEDS = {DRAINS: range(5100, 5110), CANCELS: range(5200, 5210)}
 
 

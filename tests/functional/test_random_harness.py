@@ -162,6 +162,7 @@ def _orders_differ(seed: int) -> bool:
     return run_differences(*runs) != []
 
 
+@pytest.mark.notices("P1")
 def test_scopes_numbered_as_they_are_called_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs with other finishing orders differ where a called scope is numbered by who called first."""
     assert not _orders_differ(4)

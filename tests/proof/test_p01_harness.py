@@ -230,6 +230,7 @@ def wanted() -> set[str]:
     return found | {"IDLE", "IDLE_WITH_PENDING_REQUESTS", "FAILED", "LIMIT_REACHED"}
 
 
+@pytest.mark.proof
 def test_the_random_trees_contain_everything_that_can_go_wrong() -> None:
     """In some trees of the long form every kind of scope, record, step, event and end occurs, down to depth eight."""
     seen = set[str]().union(*(run_virtually(seen_in(seed)) for seed in FULL))
