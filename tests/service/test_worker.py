@@ -15,8 +15,16 @@ from rehydrate import (
     drain,
     workflow,
 )
-from rehydrate.errors import MissingResourceError, RehydrateError, RunFailedError, WrongCallError
-from rehydrate.testing import claim_turns_again, run_virtually
+from rehydrate.errors import (
+    MissingResourceError,
+    RehydrateError,
+    RunFailedError,
+    StoreBrokenError,
+    StoreClosedError,
+    StoreUnavailableError,
+    WrongCallError,
+)
+from rehydrate.testing import Fault, FaultyStorage, claim_turns_again, run_virtually
 from rehydrate.testing.store_contract import ManualClock
 from tests.call.desk import Gate, Note, World, desk
 from tests.call.process import crash_in_new_process
@@ -165,6 +173,80 @@ def test_a_run_that_cannot_be_taken_up_is_tried_again_later(world, caplog: pytes
 
     assert run_virtually(scenario()) == [0, 1, 3, 7]
     assert "run 'run' could not be taken up" in caplog.text
+
+
+def test_a_store_that_goes_away_is_asked_again_and_the_worker_goes_on(world, caplog: pytest.LogCaptureFixture) -> None:
+    """After a second, then two, four; what was offered meanwhile is taken when the store is back."""
+
+    async def scenario() -> float:
+        store = FaultyStorage(InMemoryCheckpointStorage())
+        flow = desk(world, store)
+        await flow.run(Note("a"), run_id="run")
+        loop, ended = asyncio.get_running_loop(), asyncio.Event()
+        worker = Worker(Service(store, [flow]), every=0.5, told=lambda run_id, end: ended.set())
+        begun, working = loop.time(), asyncio.ensure_future(worker.run())
+        await asyncio.wait([working], timeout=0.1)
+        store.faults = (Fault(call="runs"),)
+        await flow.offer("run", Note("b"))
+        await asyncio.wait([working], timeout=5)
+        store.faults = ()
+        await ended.wait()
+        working.cancel()
+        await asyncio.wait([working])
+        return loop.time() - begun
+
+    # Looks at 0 and 0.5, the failed ones with pauses of 1, 2 and 4 seconds.
+    assert run_virtually(scenario()) == pytest.approx(7.5, abs=0.01)
+    told = [record.getMessage() for record in caplog.records if record.name == "rehydrate.worker"]
+    assert told == [
+        f"the store could not be looked into (StoreUnavailableError); it is asked again in {seconds} s"
+        for seconds in (1, 2, 4)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("number", "error"),
+    [(1, StoreUnavailableError("s", "p", "f")), (4, StoreBrokenError("s", "p", "f")), (4, StoreClosedError("s"))],
+)
+def test_a_worker_ends_where_its_store_will_never_answer(world, number: int, error: Exception) -> None:
+    """One that could not be reached from the beginning, and an object that is broken or closed."""
+
+    async def scenario() -> None:
+        # A look asks three times for runs.
+        store = FaultyStorage(InMemoryCheckpointStorage(), Fault(call="runs", number=number, error=error))
+        await Worker(Service(store, [desk(world, store)])).run()
+
+    with pytest.raises(type(error)):
+        run_virtually(scenario())
+
+
+def test_an_error_of_who_is_told_does_not_end_the_worker(world, caplog: pytest.LogCaptureFixture) -> None:
+    """It is logged by its name, and the next run is taken up."""
+
+    async def scenario() -> list[str]:
+        store = InMemoryCheckpointStorage()
+        flow = desk(world, store)
+        for name in ("a", "b"):
+            await flow.run(Note(name), run_id=name)
+        heard, both = list[str](), asyncio.Event()
+
+        def told(run_id: str, end: object) -> None:
+            heard.append(run_id)
+            if len(heard) == 2:
+                both.set()
+            raise LookupError("of who was told")
+
+        working = asyncio.ensure_future(Worker(Service(store, [flow]), told=told).run())
+        await flow.offer("a", Note("x"))
+        await asyncio.wait([working], timeout=5)
+        await flow.offer("b", Note("y"))
+        await both.wait()
+        working.cancel()
+        await asyncio.wait([working])
+        return heard
+
+    assert run_virtually(scenario()) == ["a", "b"]
+    assert "run 'a' was taken up, and LookupError was raised beside it" in caplog.text
 
 
 def test_a_drained_process_takes_up_nothing(world, store):

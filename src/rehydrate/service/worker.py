@@ -18,6 +18,8 @@ from rehydrate.errors import (
     RunDrainedError,
     RunFailedError,
     RunNotFoundError,
+    StoreBrokenError,
+    StoreUnavailableError,
     WrongCallError,
 )
 from rehydrate.model.checkpoint import Status
@@ -33,6 +35,8 @@ from .service import Service
 #: Seconds for which a run is left alone that could not be taken up, the first time; each further time twice as long.
 _AGAIN: Final = 1.0
 _LONGEST: Final = 300.0
+#: The longest pause before a store is asked again that could not be reached.
+_LONGEST_OUTAGE: Final = 30.0
 
 
 @dataclass
@@ -74,12 +78,18 @@ class Worker:
         self._begun = 0
         self._troubles: dict[str, _Trouble] = {}
         self._names = {workflow.name for workflow in service.workflows}
+        #: How many looks in a row have failed; `None` before the first one.
+        self._failed_looks: int | None = None
 
     async def run(self) -> None:
-        """Go on until it is cancelled, or its process is drained; then the runs that it has are waited for."""
+        """Go on until it is cancelled, or its process is drained; then the runs that it has are waited for.
+
+        Where the store cannot be reached any more, that is logged and it is asked again later. Raises its error where
+        that was so from the beginning, and where the store object answers nothing any more.
+        """
         try:
-            while await self.look():  # noqa: ASYNC110  (nothing tells of what other processes leave)
-                await asyncio.sleep(self._every)
+            while (pause := await self._looked()) is not None:  # noqa: ASYNC110  (nothing tells of what others leave)
+                await asyncio.sleep(pause)
         finally:
             await asyncio.gather(*self._running.values(), return_exceptions=True)
 
@@ -103,12 +113,43 @@ class Worker:
             task = asyncio.get_running_loop().create_task(self._take_up(run_id), name=f"rehydrate worker {run_id}")
             self._running[run_id] = task
             self._begun += 1
-            task.add_done_callback(lambda _, run_id=run_id: self._over(run_id))
+            task.add_done_callback(lambda task, run_id=run_id: self._over(run_id, task))
         return not is_draining()
 
-    def _over(self, run_id: str) -> None:
+    async def _looked(self) -> float | None:
+        """Look once and return the seconds until the next time, `None` where there is none."""
+        try:
+            goes_on = await self.look()
+        except StoreBrokenError:
+            raise
+        except StoreUnavailableError as error:
+            if self._failed_looks is None:
+                raise
+            self._failed_looks += 1
+            seconds = min(_AGAIN * 2 ** min(self._failed_looks - 1, 10), _LONGEST_OUTAGE)
+            WORKER_LOG.warning(
+                "the store could not be looked into (%s); it is asked again in %.0f s",
+                type(error).__name__,
+                seconds,
+                extra=fields(code=error.code),
+            )
+            return seconds
+        self._failed_looks = 0
+        return self._every if goes_on else None
+
+    def _over(self, run_id: str, task: asyncio.Task[None]) -> None:
         self._running.pop(run_id, None)
         self._slots.release()
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            # Of `told`, or of a store that raises what stores do not: no reason to end, and none to be silent.
+            self._wait(run_id)
+            WORKER_LOG.error(
+                "run %r was taken up, and %s was raised beside it",
+                run_id,
+                type(error).__name__,
+                extra=fields(run_id=run_id),
+            )
 
     def _may_try(self, run_id: str) -> bool:
         trouble = self._troubles.get(run_id)
