@@ -13,6 +13,7 @@ from rehydrate import (
     response_handler,
     workflow,
 )
+from rehydrate.testing import run_virtually
 
 
 class Asker(Executor):
@@ -46,3 +47,25 @@ def test_a_graph_below_a_function_takes_its_answer_while_another_question_is_wit
         return second.outputs
 
     assert asyncio.run(main()) == [["second"], ["first 1: yes"]]
+
+
+def test_a_question_that_its_function_gives_up_does_not_look_answered_in_the_history() -> None:
+    """The last checkpoint was made by a superstep; nobody has answered."""
+
+    @workflow
+    async def impatient(word: str, ctx: FunctionalContext) -> str:
+        asked = asyncio.ensure_future(ctx.request_info(word, response_type=str))
+        await ctx.sleep(60)
+        asked.cancel()
+        return "nobody answered"
+
+    async def main() -> tuple[list[object], list[str]]:
+        store = InMemoryCheckpointStorage()
+        paused = await impatient.run("first", run_id="run", checkpoint_storage=store)
+        await asyncio.wait([asyncio.get_running_loop().create_future()], timeout=61)
+        done = await impatient.run(checkpoint=paused, checkpoint_storage=store)
+        return done.outputs, [header.cause.value for header in await store.history("run")]
+
+    outputs, causes = run_virtually(main())
+    assert outputs == ["nobody answered"]
+    assert causes == ["superstep", "continuation", "superstep", "invocation", "message"]

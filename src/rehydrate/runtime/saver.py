@@ -74,9 +74,19 @@ _NOTHING: Final = Changes()
 def _cause(delta: Delta) -> Cause:
     """Return why a checkpoint within a turn is made."""
     kinds = {kind for _, kind in delta}
-    if "receipt" in kinds:
+    if "receipt" in kinds and _is_answered(delta):
         return Cause.ANSWERS
     return Cause.INVOCATION if kinds.isdisjoint(_OF_SUPERSTEPS) else Cause.SUPERSTEP
+
+
+def _is_answered(delta: Delta) -> bool:
+    """Whether a request was answered, and not just closed by who had asked."""
+    for (_, kind), records in delta.items():
+        for record in records.values() if kind in {"receipt", "receipts"} else ():
+            receipts = record.receipts.values() if isinstance(record, ReceiptsRecord) else (record,)
+            if any(isinstance(receipt, ReceiptRecord) and receipt.state == "answered" for receipt in receipts):
+                return True
+    return False
 
 
 class Ledger:
