@@ -6,8 +6,7 @@ One round is one step, so what it gave is remembered before anything is done wit
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterable, Awaitable, Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterable, Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeAlias, cast, runtime_checkable
@@ -17,25 +16,17 @@ from rehydrate.errors import (
     ModelCallError,
     ModelReplyError,
     ModelUnavailableError,
-    RehydrateError,
 )
 from rehydrate.graph.policies import Retry
 from rehydrate.graph.step import AnyValue, Step, step
 from rehydrate.runtime.step_run import current_step
 
 from .conversation import ChatMessage, Reply, TextDelta, check_window
+from .failures import check_end, errors_of
 from .replies import ReplyParts
 
 #: What `create` of a client returns; clients have types of their own for it.
 AnyReply: TypeAlias = AnyValue
-#: Statuses after which the same request may succeed; so may those from 500 on.
-_PASSING: Final = frozenset({408, 409, 425, 429})
-#: What a provider says to a key that it does not know may show the key.
-_ABOUT_KEYS: Final = frozenset({401, 403})
-#: How an answer ends that did not come to its end: without a reason, or, as gateways tell it, with this one.
-_BROKEN_OFF: Final = frozenset({"", "error"})
-#: Classes of clients (openai, pydantic-ai, httpx) for what went wrong on the way.
-_ON_THE_WAY: Final = frozenset({"APIError", "ModelAPIError", "TransportError"})
 
 
 class Completions(Protocol):
@@ -129,10 +120,9 @@ class Asker:
                     added(parts, given, self.model.name)
                 else:
                     await self._stream(number, parts, given)
-            if parts.finish_reason in _BROKEN_OFF:
-                raise ModelUnavailableError(self.model.name, None, "its answer broke off")
-            if problem := parts.problem():
-                raise ModelReplyError(self.model.name, problem)
+            check_end(self.model.name, parts.finish_reason, parts.refusal)
+            if parts.is_empty:
+                raise ModelReplyError(self.model.name, "it has neither text nor tool calls")
             return Reply(parts.message(number), parts.usage)
 
         return ask_model
@@ -183,25 +173,3 @@ def added(parts: ReplyParts, piece: object, model: str) -> str:
         return parts.add(piece)
     except (TypeError, AttributeError, ValueError) as error:
         raise ModelReplyError(model, f"it has not the form of the protocol: {error!s:.500}") from error
-
-
-@contextmanager
-def errors_of(model: str) -> Generator[None]:
-    """Raise what a client raises as an error of ours, which says whether another attempt makes sense."""
-    try:
-        yield
-    except RehydrateError:
-        raise
-    except Exception as error:
-        status = getattr(error, "status_code", None)
-        status = status if isinstance(status, int) else None
-        kinds = {kind.__name__ for kind in type(error).__mro__}
-        is_about_key = status in _ABOUT_KEYS
-        reason = type(error).__name__ if is_about_key else f"{type(error).__name__}: {error!s:.500}"
-        if status is None:
-            passes = isinstance(error, OSError) or bool(kinds & _ON_THE_WAY)
-        else:
-            passes = status in _PASSING or status >= 500
-        # A failure is stored with the trace of all its causes, so this one must be none where it may show a key.
-        cause = None if is_about_key else error
-        raise (ModelUnavailableError if passes else ModelCallError)(model, status, reason) from cause

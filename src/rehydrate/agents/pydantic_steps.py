@@ -40,7 +40,8 @@ from rehydrate.graph.step import AnyValue, step
 from rehydrate.runtime.step_run import current_step
 
 from .conversation import ChatMessage, TextDelta, ToolApproval, ToolQuestion
-from .model import errors_of
+from .failures import errors_of
+from .pydantic_answers import check_whole
 from .pydantic_messages import plain_response, plain_result, response_of, result_of
 from .turns import wrong_agent
 
@@ -71,6 +72,7 @@ class ModelAsSteps(WrapperModel):
         async def ask_model(number: int) -> dict[str, object]:
             with errors_of(self.wrapped.model_name):
                 response = await (self._streamed(number, *given) if self._stream else self.wrapped.request(*given))
+            check_whole(response, self.wrapped)
             return plain_response(response)
 
         self._requests += 1

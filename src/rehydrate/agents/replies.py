@@ -96,17 +96,10 @@ class ReplyParts:
             ids[found] = None
         return list(ids)
 
-    def problem(self) -> str:
-        """Return why the reply cannot be used; nothing where it can."""
-        if self.finish_reason == "length":
-            return "it was cut off at the limit of its length (finish_reason 'length')"
-        if self.finish_reason == "content_filter":
-            return "its provider has filtered it (finish_reason 'content_filter')"
-        if self.refusal:
-            return f"the model refuses: {self.refusal:.500}"
-        if not self.text and not self._calls:
-            return "it has neither text nor tool calls"
-        return ""
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has neither text nor tool calls."""
+        return not self.text and not self._calls
 
 
 def _count(usage: Given, name: str) -> int:
