@@ -19,7 +19,7 @@ from rehydrate.agents.conversation import ToolQuestion
 from rehydrate.agents.pydantic_ai import PydanticAgent, PydanticSettings
 from rehydrate.errors import ExecutorDefinitionError, MissingExtraError, PolicyError
 from rehydrate.model.events import AttemptFailed, Emitted
-from rehydrate.testing import ModelFailure, ScriptedModel, ToolCall, assert_resumable
+from rehydrate.testing import Fault, FaultyStorage, ModelFailure, ScriptedModel, ToolCall, assert_resumable
 from tests.agents.kit import QUICK, client_of, told
 
 
@@ -160,6 +160,46 @@ def test_its_text_is_streamed_and_a_busy_model_is_asked_again():
         assert result.checkpoint.state["usage"]["output_tokens"] == 2
 
     assert len(talk([ModelFailure(503, "Good day")], scenario).requests) == 2
+
+
+def test_a_turn_costs_what_it_says_and_instructions_are_those_of_today():
+    """They are in no record, and a turn after many writes as many bytes as the second; a resumed run sends new ones."""
+    written = []
+
+    def note(commit):
+        written.append(b"".join(put.data for put in commit.puts))
+        return False
+
+    def flow(rules):
+        agent = Agent(None, name="plain", instructions=rules)
+
+        @agent.tool_plain(requires_approval=True)
+        def pay(order: str) -> str:
+            return f"{order} paid"
+
+        return PydanticAgent(agent, settings=PydanticSettings(model="model")).workflow
+
+    async def scenario(call, model):
+        call["checkpoint_storage"] = FaultyStorage(InMemoryCheckpointStorage(), Fault("fails", when=note))
+        result, costs = None, []
+        for _ in range(8):
+            written.clear()
+            result = await flow("Old rules." * 500).run("hello", checkpoint=result, **call)
+            costs.append(sum(map(len, written)))
+            assert not any(b"Old rules" in data for data in written)
+        assert max(costs[2:]) < 1.1 * costs[1]
+        assert max(costs) < 5000
+        paused = await flow("Old rules.").run("pay", checkpoint=result, **call)
+        answers = [paused.pending_requests[0].answer(True)]
+        assert (await flow("New rules.").run(checkpoint=paused, responses=answers, **call)).outputs == ["Paid."]
+
+    model = talk([*["hi"] * 8, ToolCall("pay", {"order": "o-7"}), "Paid."], scenario)
+    sent = [[(said["role"], said["content"]) for said in request["messages"]] for request in model.requests]
+    assert [said[0] for said in sent[:2]] == [("system", "Old rules." * 500)] * 2
+    assert sent[1][1:] == [("user", "hello"), ("assistant", "hi"), ("user", "hello")]
+    assert sent[-1][0] == ("system", "New rules.")
+    assert [role for role, _ in sent[-1]].count("system") == 1
+    assert sent[-1][-3:] == [("user", "pay"), ("assistant", None), ("tool", "o-7 paid")]
 
 
 def test_a_tool_may_leave_its_work_to_the_outside_and_may_return_more_than_a_value():

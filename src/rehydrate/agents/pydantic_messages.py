@@ -21,10 +21,14 @@ def messages_of(plain: Sequence[object]) -> list[ModelMessage]:
 
 
 def plain_messages(messages: Sequence[ModelMessage]) -> list[ChatMessage]:
-    """Return messages as plain values, without the times at which they were made: these differ whenever the turn is run
-    over."""
+    """Return messages as plain values, without instructions and times.
+
+    An agent gives each request the instructions of today, and those of earlier ones are read by nobody. Times differ
+    whenever the turn is run over.
+    """
     found = cast("list[ChatMessage]", ModelMessagesTypeAdapter.dump_python(list(messages), mode="json"))
     for message in found:
+        message.pop("instructions", None)
         for holder in (message, *cast("list[ChatMessage]", message["parts"])):
             holder.pop("timestamp", None)
     return found
