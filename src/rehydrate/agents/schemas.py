@@ -30,7 +30,7 @@ class _Model(Protocol):
     def model_json_schema(cls) -> Schema: ...
 
     @classmethod
-    def model_validate(cls, obj: object) -> object: ...
+    def model_validate_json(cls, json_data: bytes) -> object: ...
 
 
 @runtime_checkable
@@ -99,7 +99,9 @@ def _foreign_schema(kind: type) -> Schema:
 
 def _foreign_value(kind: type, value: object) -> object:
     if isinstance(kind, _Model):
-        return kind.model_validate(value)  # raises a `ValueError`, which is told with its place
+        # As JSON once more: a strict model reads a date, an enum or a tuple from JSON, and not from what JSON gave for
+        # it. What it raises is a `ValueError`, which is told with its place.
+        return kind.model_validate_json(msgspec.json.encode(value))
     raise TypeError(f"values of type {kind.__name__!r} cannot be read from JSON")
 
 
