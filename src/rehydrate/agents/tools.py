@@ -20,12 +20,12 @@ from rehydrate.graph.hints import Hint
 from rehydrate.graph.policies import AttemptPolicy, Retry, attempt_policy
 from rehydrate.graph.step import AnyValue, Running, Step
 
+from .approvals import Approval, Approve
 from .conversation import ChatMessage, ToolApproval, tool_message
 from .schemas import Schema, SchemaError, as_text, parsed, schema_of
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
-Approve = bool | Callable[..., bool]
 OnError = Literal["tell", "raise"]
 #: What a tool's failure is called where its program is wrong and no model can help.
 _OF_THE_PROGRAM: Final = frozenset({"MissingResourceError", "NotStorableError"})
@@ -49,6 +49,7 @@ class Tool(Generic[Parameters, Result]):
         self.approve = approve
         self.on_error = on_error
         self._arguments = _arguments_of(function, self.name, frame)
+        self._approval = Approval(self.name, approve, signature_of(function))
         try:
             self._schema = schema_of(self._arguments)
         except SchemaError as error:
@@ -75,6 +76,10 @@ class Tool(Generic[Parameters, Result]):
         given = parsed(text or "{}", self._arguments)
         found = {name: getattr(given, name) for name in self._arguments.__struct_fields__}
         return {name: value for name, value in found.items() if value is not msgspec.UNSET}
+
+    def needs_approval(self, arguments: Mapping[str, object]) -> bool:
+        """Tell whether a person is asked before a call with these arguments."""
+        return self._approval.is_needed(arguments)
 
     def __repr__(self) -> str:
         return f"<tool {self.name!r}>"
@@ -116,8 +121,7 @@ class Toolbox:
             arguments = found.arguments(text)
         except SchemaError as error:
             return f"error: the arguments of {name!r} do not fit: {error}"
-        asks = found.approve if isinstance(found.approve, bool) else found.approve(**arguments)
-        if asks:
+        if found.needs_approval(arguments):
             plain = msgspec.json.decode(text or "{}", type=dict[str, object])
             approved = await ctx.request_info(ToolApproval(self._agent, name, plain), response_type=bool)
             if not approved:
@@ -201,9 +205,10 @@ def tool(
 ) -> AnyValue:  # `AnyValue`: the overloads say what
     """Make a function a tool; its docstring is what the model is told, a plain `def` runs in a thread.
 
-    With `approve` a person is asked before a call is made, always or where a function of its arguments says so. What it
-    raises is told to the model, or fails the run with `on_error="raise"`. `retry` and `timeout` (seconds of an attempt)
-    are policies. Raises `ExecutorDefinitionError` where parameters have no type, `IdError` and `PolicyError`.
+    With `approve` a person is asked before a call is made, always or where a function of some of its parameters says
+    so. What the tool raises is told to the model, or fails the run with `on_error="raise"`. `retry` and `timeout`
+    (seconds of an attempt) are policies. Raises `ExecutorDefinitionError` where parameters have no type or `approve`
+    cannot be asked, `IdError` and `PolicyError`.
     """
     current = inspect.currentframe()
     frame = current.f_back if current else None
