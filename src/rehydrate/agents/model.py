@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import AsyncIterable, Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Protocol, TypeAlias, cast, runtime_checkable
 
 from rehydrate.errors import (
@@ -61,13 +61,20 @@ class ChatClient(Protocol):
 RETRY: Final = Retry(attempts=4, on=(ModelUnavailableError, InvocationTimeoutError))
 
 
+def request_policy(given: Retry) -> Retry:
+    """Return a policy for requests: where it does not say after which errors (`on`), after those that may pass."""
+    # By identity, since who writes `on=(Exception,)` has said it.
+    return replace(given, on=RETRY.on) if given.on is Retry.on else given
+
+
 @dataclass(frozen=True)
 class ChatModel:
     """How a model is asked; configuration of today, of which nothing is stored.
 
     `client` is the key of the resource, `parameters` go into every request (`temperature`, `max_completion_tokens`).
     `window` is how many earlier turns of the conversation the model sees; all of them where it is not given. `timeout`
-    is seconds of an attempt. A request that may succeed later is made again by `retry`.
+    is seconds of an attempt. A request that may succeed later is made again by `retry`, and another one only where its
+    `on` says so.
     """
 
     name: str
@@ -108,7 +115,7 @@ class Asker:
             _MESSAGES.reset(token)
 
     def _as_step(self) -> Step[[int], Reply]:
-        @step(name="model", retry=self.model.retry, timeout=self.model.timeout)
+        @step(name="model", retry=request_policy(self.model.retry), timeout=self.model.timeout)
         async def ask_model(number: int) -> Reply:
             run = current_step()
             create = cast("ChatClient", run.resources[self.model.client]).chat.completions.create

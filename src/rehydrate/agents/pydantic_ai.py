@@ -39,8 +39,8 @@ class PydanticSettings:
     """How a pydantic-ai agent is run; configuration of today, of which nothing is stored.
 
     `model` and `deps` are keys of the resources that are its model and its dependencies; without them it has its own
-    model, and none. `retry` and `timeout` (seconds of an attempt) are of requests to the model, `tools` has the
-    policies of tools by name. `window` is how many earlier turns it sees.
+    model, and none. `retry` and `timeout` (seconds of an attempt) are of requests to the model, as those of a
+    `ChatModel`; `tools` has the policies of tools by name. `window` is how many earlier turns it sees.
     """
 
     model: str | None = None

@@ -41,6 +41,7 @@ from rehydrate.runtime.step_run import current_step
 
 from .conversation import ChatMessage, TextDelta, ToolApproval, ToolQuestion
 from .failures import errors_of
+from .model import request_policy
 from .pydantic_answers import check_whole
 from .pydantic_messages import plain_response, plain_result, response_of, result_of
 from .turns import wrong_agent
@@ -54,7 +55,7 @@ class ModelAsSteps(WrapperModel):
     def __init__(self, wrapped: Model | str, agent: str, retry: Retry, timeout: float | None, *, stream: bool) -> None:
         super().__init__(wrapped)
         self._agent = agent
-        self._retry = retry
+        self._retry = request_policy(retry)
         self._timeout = timeout
         self._stream = stream
         self._requests = 0

@@ -1,4 +1,4 @@
-"""Answers that end in the middle, or are none: what is asked for again, and what fails the run. Never half an answer."""
+"""Answers that end in the middle, or are none, and what is asked again, by either kind of agent. Never half an answer."""
 
 import pytest
 from pydantic_ai import Agent
@@ -7,8 +7,8 @@ from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
-from rehydrate import RunFailedError
-from rehydrate.agents import ChatAgent
+from rehydrate import Retry, RunFailedError
+from rehydrate.agents import ChatAgent, ChatModel
 from rehydrate.agents.pydantic_ai import PydanticAgent, PydanticSettings
 from rehydrate.errors import ModelCallError, ModelReplyError, ModelUnavailableError, StepFailedError
 from rehydrate.testing import ModelFailure
@@ -21,25 +21,25 @@ HALF = ({"content": "half"}, None)
 GOOD = streamed(({"content": "good"}, None), END, rest=b"data: [DONE]\n\n")
 
 
-def chat(call, stream):
+def chat(call, stream, retry=QUICK):
     """A chat agent, and what a call of it needs."""
-    return ChatAgent("clerk", quick(stream=stream)).workflow, call
+    return ChatAgent("clerk", ChatModel("scripted", stream=stream, retry=retry)).workflow, call
 
 
-def pydantic(call, stream):
+def pydantic(call, stream, retry=QUICK):
     """An agent of pydantic-ai with the same client."""
     model = OpenAIChatModel("scripted", provider=OpenAIProvider(openai_client=call["resources"]["openai"]))
-    settings = PydanticSettings(model="model", retry=QUICK, stream=stream)
+    settings = PydanticSettings(model="model", retry=retry, stream=stream)
     node = PydanticAgent(Agent(None, name="clerk"), settings=settings)
     return node.workflow, {**call, "resources": {"model": model}}
 
 
-def outcome(make, model, stream=True):
+def outcome(make, model, stream=True, **options):
     """What an agent gives, or the error by which its model's step has failed."""
     found = []
 
     async def scenario(call, _):
-        flow, whole_call = make(call, stream)
+        flow, whole_call = make(call, stream, **options)
         try:
             found.append((await flow.run("hello", **whole_call)).output)
         except RunFailedError as error:
@@ -105,6 +105,35 @@ def test_an_answer_that_is_cut_off_at_its_end_fails_the_run(make, stream, given,
     error = outcome(make, [given], stream)
     assert isinstance(error, ModelReplyError)
     assert says in str(error)
+
+
+#: Policies that say how often, and of which the last says after what, too.
+OFTEN = Retry(attempts=3, delay=0.0)
+AFTER_ALL = Retry(attempts=3, delay=0.0, on=(Exception,))
+
+
+@pytest.mark.parametrize("make", [chat, pydantic])
+@pytest.mark.parametrize(
+    ("given", "retry", "requests"),
+    [
+        (ModelFailure(401, times=9), OFTEN, 1),
+        (ModelFailure(then="Too lo", finish_reason="length"), OFTEN, 1),
+        (ModelFailure(503, times=9), OFTEN, 3),
+        (ModelFailure(401, times=9), AFTER_ALL, 3),
+        (ModelFailure(then="Too lo", finish_reason="length"), AFTER_ALL, 3),
+    ],
+    ids=["key", "length", "busy", "key-on", "length-on"],
+)
+def test_a_policy_that_says_how_often_repeats_only_what_may_succeed_later(make, given, retry, requests):
+    """What cannot is repeated where the policy says so: `on=`."""
+    asked = []
+
+    def script(request):
+        asked.append(request)
+        return given
+
+    assert isinstance(outcome(make, script, retry=retry), ModelCallError | ModelReplyError)
+    assert len(asked) == requests
 
 
 @pytest.mark.parametrize("make", [chat, pydantic])
