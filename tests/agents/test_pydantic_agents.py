@@ -228,6 +228,24 @@ def test_a_tool_may_leave_its_work_to_the_outside_and_may_return_more_than_a_val
     assert "What I saw." in [message["content"] for message in model.requests[1]["messages"]]
 
 
+def test_halves_of_a_character_are_whole_or_replaced():
+    """In the message, in what the model says and in what a tool returns, as in a chat agent."""
+    agent = Agent(None, name="plain")
+
+    @agent.tool_plain
+    def look() -> list[str]:
+        return ["\ud83d"]
+
+    node = PydanticAgent(agent, settings=PydanticSettings(model="model"))
+
+    async def scenario(call, model):
+        assert (await node.workflow.run("go \udc80", **call)).outputs == ["\U0001f600 \ufffd"]
+
+    model = talk([ToolCall("look", {}), "\ud83d\ude00 \ud83d"], scenario)
+    assert told(model) == ['["\ufffd"]']
+    assert model.requests[0]["messages"] == [{"role": "user", "content": "go \ufffd"}]
+
+
 def test_a_tool_that_raises_fails_the_run_and_a_resume_tries_it_again():
     """As in pydantic-ai itself it is no matter of the model's; earlier rounds are kept."""
     agent, tries = Agent(None, name="plain"), []

@@ -21,7 +21,7 @@ from rehydrate.graph.policies import Retry
 from rehydrate.graph.step import AnyValue, Step, step
 from rehydrate.runtime.step_run import current_step
 
-from .conversation import ChatMessage, Reply, TextDelta, check_window
+from .conversation import ChatMessage, Reply, TextDelta, check_window, sendable, system_message
 from .failures import check_end, errors_of
 from .replies import ReplyParts
 
@@ -96,11 +96,11 @@ _MESSAGES: Final[ContextVar[Sequence[ChatMessage]]] = ContextVar("rehydrate_aske
 class Asker:
     """Asks a model for one agent; `fixed` are the parts of its requests that the agent says, such as tools."""
 
-    def __init__(self, agent: str, model: ChatModel, instructions: str, fixed: Mapping[str, object]) -> None:
+    def __init__(self, agent: str, model: ChatModel, instructions: str, fixed: dict[str, object]) -> None:
         self.model = model
         self._agent = agent
-        self._first: list[ChatMessage] = [{"role": "system", "content": instructions}] if instructions else []
-        self._fixed = {**model.parameters, **fixed}
+        self._first = [system_message(instructions)] if instructions else []
+        self._fixed = {**model.parameters, **sendable(fixed)}
         self._step = self._as_step()
 
     async def ask(self, number: int, messages: Sequence[ChatMessage]) -> Reply:

@@ -18,7 +18,7 @@ from rehydrate.graph.policies import Retry
 from rehydrate.graph.step import AnyValue
 from rehydrate.graph.sub_workflow import WorkflowExecutor
 
-from .conversation import ToolApproval, ToolQuestion, check_window, earlier_messages
+from .conversation import ToolApproval, ToolQuestion, check_window, earlier_messages, sendable
 from .model import RETRY
 from .turns import keep, message_type, turn_workflow, wrong_agent
 
@@ -120,7 +120,7 @@ class _PydanticTurn:
             raise wrong_agent(self._name, problem, "Give the agent one.")
         model = ModelAsSteps(own, self._name, settings.retry, settings.timeout, stream=settings.stream)
         result = await self._agent.run(
-            message if self._prompt is None else self._prompt(message),
+            sendable(message if self._prompt is None else self._prompt(message)),
             model=model,
             message_history=messages_of(earlier_messages(ctx.state, settings.window)),
             deps=None if settings.deps is None else ctx.resources[settings.deps],

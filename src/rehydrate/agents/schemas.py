@@ -6,6 +6,7 @@ knows agents or tools.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Final, Protocol, TypeAlias, cast, runtime_checkable
 
@@ -86,8 +87,10 @@ def as_text(value: object) -> str:
     if isinstance(value, str):
         return value
     try:
-        return msgspec.json.encode(value, enc_hook=_plain).decode()
-    except (TypeError, ValueError, RecursionError) as error:  # msgspec raises these for what JSON cannot say
+        plain = msgspec.to_builtins(value, str_keys=True, enc_hook=_plain)
+        # Not by msgspec, which writes `null` for a number that is none, and no half of a character.
+        return json.dumps(plain, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError) as error:  # both raise these for what JSON cannot say
         raise SchemaError(str(error)) from error
 
 
