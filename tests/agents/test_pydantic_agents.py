@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 from pydantic import BaseModel
-from pydantic_ai import Agent, CallDeferred, ModelRetry, RunContext, ToolReturn
+from pydantic_ai import Agent, CallDeferred, FunctionToolset, ModelRetry, RunContext, ToolReturn
 from pydantic_ai.capabilities import ProcessEventStream
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
@@ -276,6 +276,26 @@ def test_a_wrong_definition_is_refused():
         PydanticSettings(window=-1)
     with pytest.raises(ExecutorDefinitionError, match="output_type is no class"):
         PydanticAgent(Agent(None, name="a", output_type=[int, str]))
+
+    async def slowly(order: str) -> str:
+        return order
+
+    with pytest.raises(ExecutorDefinitionError, match="prompt function is asynchronous"):
+        PydanticAgent(Agent(None, name="a"), prompt=slowly)
+
+
+def test_a_policy_of_a_tool_that_is_not_there_is_refused():
+    """Where all tools are functions; of a toolset that is asked only when the agent runs nobody can tell."""
+    settings = PydanticSettings(tools={"look": QUICK, "lok": QUICK})
+
+    def look() -> str:
+        return "seen"
+
+    agent = Agent(None, name="a", tools=[look])
+    with pytest.raises(ExecutorDefinitionError, match=r"settings.tools has 'lok'.* Name one that it has by now: look\."):
+        PydanticAgent(agent, settings=settings)
+    PydanticAgent(agent, settings=PydanticSettings(tools={"look": QUICK}))
+    PydanticAgent(Agent(None, name="a", toolsets=[FunctionToolset([look]).filtered(lambda *_: True)]), settings=settings)
 
 
 def test_a_capability_that_streams_the_answers_past_the_steps_is_refused():

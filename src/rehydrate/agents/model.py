@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Protocol, TypeAlias, cast, runtime_checkable
 
 from rehydrate.errors import (
+    ExecutorDefinitionError,
     InvocationTimeoutError,
     ModelCallError,
     ModelReplyError,
@@ -67,6 +68,15 @@ def request_policy(given: Retry) -> Retry:
     return replace(given, on=RETRY.on) if given.on is Retry.on else given
 
 
+#: What cannot be a parameter, as each request has it from elsewhere, and where it is said instead.
+_NO_PARAMETERS: Final[Mapping[str, str]] = {
+    "model": "Give it as the name: ChatModel(name).",
+    "messages": "Say what comes first in the agent's instructions, and the rest in its messages.",
+    "stream": "Say it to the model: ChatModel(name, stream=False).",
+    "stream_options": "Leave it out: usage is asked for with each stream.",
+}
+
+
 @dataclass(frozen=True)
 class ChatModel:
     """How a model is asked; configuration of today, of which nothing is stored.
@@ -74,7 +84,7 @@ class ChatModel:
     `client` is the key of the resource, `parameters` go into every request (`temperature`, `max_completion_tokens`).
     `window` is how many earlier turns of the conversation the model sees; all of them where it is not given. `timeout`
     is seconds of an attempt. A request that may succeed later is made again by `retry`, and another one only where its
-    `on` says so.
+    `on` says so. Raises `PolicyError`, and `ExecutorDefinitionError` for parameters that an agent says itself.
     """
 
     name: str
@@ -87,6 +97,9 @@ class ChatModel:
 
     def __post_init__(self) -> None:
         check_window(self.window, "ChatModel")
+        for key, fix in _NO_PARAMETERS.items():
+            if key in self.parameters:
+                raise ExecutorDefinitionError(self.name, f"parameters has {key!r}, which an agent says", fix, "model")
 
 
 #: What one round sends beside its settings; the step finds it here, as its arguments would be compared for ever.

@@ -23,7 +23,7 @@ from .model import RETRY
 from .turns import keep, message_type, turn_workflow, wrong_agent
 
 try:
-    from pydantic_ai import Agent, UsageLimits
+    from pydantic_ai import Agent, FunctionToolset, UsageLimits
 
     from .pydantic_messages import messages_of, plain_messages, usage_of
     from .pydantic_steps import ModelAsSteps, StepsOfTurn
@@ -86,8 +86,23 @@ class PydanticAgent(WorkflowExecutor):
             problem = "its output_type is no class, so it is not known what it gives"
             raise wrong_agent(name, problem, "Say it: response_type=...")
         self.agent = agent
-        turn = _PydanticTurn(name, agent, prompt, settings or PydanticSettings())
+        settings = settings or PydanticSettings()
+        _check_policies(name, agent, settings.tools)
+        turn = _PydanticTurn(name, agent, prompt, settings)
         super().__init__(turn.workflow(message_type(name, prompt), gives), name, isolation="shared")
+
+
+def _check_policies(name: str, agent: AnyAgent, policies: Mapping[str, Retry]) -> None:
+    """Raise `ExecutorDefinitionError` for a policy of a tool that an agent has not."""
+    known: list[str] = []
+    for toolset in agent.toolsets:
+        if not isinstance(toolset, FunctionToolset):
+            return  # as of a server: what is in it is known when the agent runs
+        known += toolset.tools
+    for tool in policies:
+        if tool not in known:
+            problem = f"settings.tools has {tool!r}, and the agent no such tool"
+            raise wrong_agent(name, problem, f"Name one that it has by now: {', '.join(known) or 'there is none'}.")
 
 
 class _PydanticTurn:

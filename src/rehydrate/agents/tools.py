@@ -93,6 +93,10 @@ class Toolbox:
 
     def __init__(self, agent: str, tools: Sequence[AnyTool]) -> None:
         self._agent = agent
+        for given in cast("Sequence[object]", tools):
+            if not isinstance(given, Tool):
+                problem = f"tools has {given!r:.100}, which is no tool"
+                raise ExecutorDefinitionError(agent, problem, "Put @tool on the function.", "agent")
         self._tools = {tool.name: tool for tool in tools}
         if len(self._tools) < len(tools):
             names = [tool.name for tool in tools]
@@ -147,6 +151,9 @@ def _arguments_of(function: Callable[..., object], name: str, frame: FrameType |
     for parameter in signature_of(function).parameters.values():
         if parameter.kind not in {parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY}:
             raise _wrong(name, f"parameter {parameter.name!r} cannot be given by name")
+        if parameter.name.startswith("__"):  # a struct cannot have some of these, and means others itself
+            problem = f"parameter {parameter.name!r} begins as names of Python's own do"
+            raise ExecutorDefinitionError(name, problem, "Begin its name with at most one underscore.", "tool")
         try:
             hint: Hint = annotations.of(parameter.name)
         except UnresolvedError as error:
