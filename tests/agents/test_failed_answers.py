@@ -1,4 +1,4 @@
-"""Answers that end in the middle, or are none, and what is asked again, by either kind of agent. Never half an answer."""
+"""Answers that end in the middle, or are none, and what is asked again, by agents of both kinds."""
 
 import pytest
 from pydantic_ai import Agent
@@ -34,7 +34,7 @@ def pydantic(call, stream, retry=QUICK):
     return node.workflow, {**call, "resources": {"model": model}}
 
 
-def outcome(make, model, stream=True, **options):
+def outcome(make, model, stream=True, client=None, **options):
     """What an agent gives, or the error by which its model's step has failed."""
     found = []
 
@@ -47,7 +47,7 @@ def outcome(make, model, stream=True, **options):
             assert isinstance(step, StepFailedError)
             found.append(step.__cause__)
 
-    talk(model, scenario)
+    talk(model, scenario, **client or {})
     return found[0]
 
 
@@ -88,6 +88,12 @@ def test_an_answer_in_one_piece_that_is_none_is_asked_for_again(make, first):
     """A client reports some by errors of its decoder."""
     model = RawModel(first, whole("good"))
     assert (outcome(make, model, stream=False), len(model.requests)) == ("good", 2)
+
+
+def test_an_answer_that_a_strict_client_refuses_to_read_is_asked_for_again():
+    """Its error has a status, 200, by which nobody has refused the request."""
+    model = RawModel(HTML, whole("good"))
+    assert outcome(chat, model, stream=False, client={"_strict_response_validation": True}) == "good"
 
 
 @pytest.mark.parametrize("make", [chat, pydantic])

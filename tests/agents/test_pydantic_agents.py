@@ -292,10 +292,11 @@ def test_a_policy_of_a_tool_that_is_not_there_is_refused():
         return "seen"
 
     agent = Agent(None, name="a", tools=[look])
-    with pytest.raises(ExecutorDefinitionError, match=r"settings.tools has 'lok'.* Name one that it has by now: look\."):
+    with pytest.raises(ExecutorDefinitionError, match=r"has 'lok', and the agent no such tool.* by now: look\."):
         PydanticAgent(agent, settings=settings)
     PydanticAgent(agent, settings=PydanticSettings(tools={"look": QUICK}))
-    PydanticAgent(Agent(None, name="a", toolsets=[FunctionToolset([look]).filtered(lambda *_: True)]), settings=settings)
+    filtered = FunctionToolset([look]).filtered(lambda *_: True)
+    PydanticAgent(Agent(None, name="a", toolsets=[filtered]), settings=settings)
 
 
 def test_a_capability_that_streams_the_answers_past_the_steps_is_refused():

@@ -42,7 +42,7 @@ def _parameters_of(tool: str, approve: Callable[..., bool], names: list[str]) ->
     if not callable(approve):
         raise _wrong(tool, f"is {approve!r:.100}", "Say True, False, or a function of the tool's arguments.")
     if is_async(approve):
-        fix = "Write a plain `def`, or look up what it needs in the tool itself before it acts."
+        fix = "Write a plain `def`; what has to wait belongs into the tool, which may raise instead of acting."
         raise _wrong(tool, "is asynchronous, and a coroutine says neither yes nor no", fix)
     try:
         parameters = signature_of(approve).parameters.values()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, cast
 
 from rehydrate.errors import ModelCallError, ModelReplyError, ModelUnavailableError, RehydrateError
 
@@ -67,7 +67,7 @@ def check_end(model: str, finish_reason: str, refusal: str = "") -> None:
 def _each(error: BaseException) -> Iterator[BaseException]:
     """Give an error, or those of a group: a model that falls back on others raises what all of them did."""
     if isinstance(error, BaseExceptionGroup):
-        for one in error.exceptions:
+        for one in cast("BaseExceptionGroup[BaseException]", error).exceptions:
             yield from _each(one)
     else:
         yield error

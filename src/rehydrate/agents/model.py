@@ -1,4 +1,4 @@
-"""A chat model: how it is asked through a client that comes as a resource, and what its errors mean.
+"""A chat model: how it is asked through a client that comes as a resource, and again by which policy.
 
 One round is one step, so what it gave is remembered before anything is done with it. It must not import a client.
 """

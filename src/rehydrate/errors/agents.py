@@ -42,7 +42,7 @@ class ModelUnavailableError(ModelCallError):
 
     def action(self) -> str:
         """Say what to do next."""
-        return "Resume the run later, which asks again, or give the model more attempts: ChatModel(retry=Retry(...))."
+        return "Resume the run later, which asks again, or give its model more attempts: retry=Retry(attempts=...)."
 
     def _did(self) -> str:
         return "could not answer"
