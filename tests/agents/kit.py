@@ -1,8 +1,11 @@
 """What tests of agents share: a scripted model, the real client, and tools that note their calls."""
 
 import asyncio
+import json
+import threading
 from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from openai import AsyncOpenAI
 
@@ -28,15 +31,69 @@ async def client_of(model, **options):
         yield client
 
 
+class RawModel:
+    """A server that answers request n with `answers[n]`, a content type and bytes as they are, and hangs up."""
+
+    def __init__(self, *answers):
+        self.requests = []
+        model = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self):
+                model.requests.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+                kind, body = answers[len(model.requests) - 1]
+                self.send_response(200)
+                self.send_header("Content-Type", kind)
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, format, *args):
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
+
+    def __enter__(self):
+        threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self._server.shutdown()
+        self._server.server_close()
+
+
+HTML = ("text/html", b"<html>Bad gateway</html>")
+
+
+def streamed(*choices, rest=b""):
+    """A streamed answer of these choices, each a delta and a finish reason, and then of these bytes."""
+    chunks = [{"index": 0, "delta": delta, "finish_reason": reason} for delta, reason in choices]
+    lines = "".join(f"data: {json.dumps(_envelope('chat.completion.chunk', choice))}\n\n" for choice in chunks)
+    return "text/event-stream", lines.encode() + rest
+
+
+def whole(content, reason="stop"):
+    """An answer in one piece."""
+    message = {"role": "assistant", "content": content}
+    choice = {"index": 0, "message": message, "finish_reason": reason}
+    return "application/json", json.dumps(_envelope("chat.completion", choice)).encode()
+
+
+def _envelope(kind, choice):
+    return {"id": "x", "object": kind, "created": 0, "model": "m", "choices": [choice]}
+
+
 def talk(script, scenario: Callable[..., Awaitable[object]], **options):
-    """Run `scenario(call, model)`, where `call` has the client and a store in memory; return the scripted model."""
+    """Run `scenario(call, model)`, where `call` has the client and a store in memory; return the model, which is one of
+    a script, or the given raw one."""
 
     async def with_client(model):
         async with client_of(model, **options) as client:
             store = InMemoryCheckpointStorage()
             await scenario({"resources": {"openai": client}, "checkpoint_storage": store}, model)
 
-    with ScriptedModel(script) as model:
+    with script if isinstance(script, RawModel) else ScriptedModel(script) as model:
         asyncio.run(with_client(model))
     return model
 

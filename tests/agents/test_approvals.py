@@ -3,7 +3,8 @@
 import pytest
 
 from rehydrate import WorkflowBuilder, WorkflowExecutor, executor
-from rehydrate.agents import ChatAgent, ToolApproval
+from rehydrate.agents import ChatAgent, ToolApproval, tool
+from rehydrate.errors import ExecutorDefinitionError
 from rehydrate.testing import ToolCall
 from tests.agents.kit import Desk, talk, told
 
@@ -60,6 +61,63 @@ def test_a_function_of_the_arguments_says_whether_a_person_is_asked():
     talk([[*CALLS, ToolCall("pay", {"order": "o-8", "amount": 20})]], scenario)
     assert ("pay", "o-8", 20) in desk.log
     assert ("pay", "o-7", 300) not in desk.log
+
+
+def test_it_may_take_some_of_the_arguments_and_gets_the_defaults_of_the_tool():
+    """What the model leaves out is there nevertheless; a function with `**` gets all."""
+    asked = []
+
+    def notes(**arguments):
+        asked.append(arguments)
+        return False
+
+    @tool(approve=lambda express: express)
+    async def send(order: str, express: bool = True) -> str:
+        """Send it."""
+        return "sent"
+
+    @tool(approve=notes)
+    async def keep(order: str, days: int = 3) -> str:
+        """Keep it."""
+        return "kept"
+
+    agent = ChatAgent("clerk", "m", tools=[send, keep])
+
+    async def scenario(call, model):
+        paused = await agent.workflow.run("go", **call)
+        assert [question.data.arguments for question in paused.pending_requests] == [{"order": "a"}]
+
+    calls = [ToolCall("send", {"order": "a"}), ToolCall("send", {"order": "b", "express": False})]
+    talk([[*calls, ToolCall("keep", {"order": "c"})]], scenario)
+    assert asked == [{"order": "c", "days": 3}]
+
+
+async def _slowly(order, amount):
+    return False
+
+
+class _Policy:
+    async def __call__(self, amount):
+        return False
+
+
+@pytest.mark.parametrize(
+    ("approve", "says"),
+    [
+        (_slowly, "its `approve` is asynchronous.* Write a plain `def`"),
+        (_Policy(), "its `approve` is asynchronous"),
+        (lambda amount, note: True, "takes 'note', which the tool does not.* parameters: order, amount"),
+        (lambda amount, limit=100: amount > limit, "takes 'limit', which the tool does not"),
+        (lambda amount, /: True, "takes 'amount' by position only"),
+        (lambda *arguments: True, "takes 'arguments' by position only"),
+        (bool, "does not say what it takes"),
+        ("always", "its `approve` is 'always'.* Say True, False"),
+    ],
+)
+def test_a_function_that_cannot_say_it_is_refused_where_the_tool_is_made(approve, says):
+    """The error names the tool and what to do; a call is too late for it."""
+    with pytest.raises(ExecutorDefinitionError, match=f"tool 'pay': .*{says}"):
+        Desk(approve=approve)
 
 
 def test_a_message_while_a_call_waits_for_a_person_is_a_turn_of_its_own():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rehydrate.agents import ChatAgent, TextDelta, Usage, tool
+from rehydrate.agents import ChatAgent, ChatModel, TextDelta, Usage, tool
 from rehydrate.errors import (
     ExecutorDefinitionError,
     MissingResourceError,
@@ -241,6 +241,23 @@ def _of_a_class(order: Desk) -> str:
     return str(order)
 
 
+def _of_python(__dict__: int, __order: int) -> str:
+    return str(__order)
+
+
+async def _slowly(order: str) -> str:
+    return order
+
+
+def _in_pieces(order: str):
+    yield order
+
+
+class _Prompt:
+    async def __call__(self, order: str) -> str:
+        return order
+
+
 @pytest.mark.parametrize(
     ("make", "says"),
     [
@@ -248,12 +265,26 @@ def _of_a_class(order: Desk) -> str:
         (lambda: tool(_by_position), "parameter 'order' cannot be given by name"),
         (lambda: tool(_of_a_class), "its arguments cannot be shown to a model"),
         (lambda: tool(len), "is not a plain function"),
+        (lambda: tool(_of_python), "parameter '__dict__' begins as names of Python's own do"),
+        (lambda: ChatAgent("a", "m", tools=[_slowly]), "which is no tool. Put @tool on the function"),
         (lambda: ChatAgent("a", "m", tools=[*Desk().tools, *Desk().tools]), "two tools are called 'look_up'"),
         (lambda: ChatAgent("a", "m", max_rounds=0), "max_rounds is 0"),
         (lambda: ChatAgent("a", "m", response_type=list[int]), "models give objects"),
         (
             lambda: ChatAgent("a", "m", prompt=_without_annotation),
             "prompt function has no annotation",
+        ),
+        (lambda: ChatAgent("a", "m", prompt=_slowly), "is asynchronous.*belongs into an executor before"),
+        (lambda: ChatAgent("a", "m", prompt=_in_pieces), "prompt function is asynchronous"),
+        (lambda: ChatAgent("a", "m", prompt=_Prompt()), "prompt function is asynchronous"),
+        (lambda: ChatAgent("a", "m", prompt="Be kind."), "its prompt is 'Be kind.', which is no function"),
+        (lambda: ChatModel("m", parameters={"model": "n"}), "model 'm': parameters has 'model'.* ChatModel\\(name\\)"),
+        (lambda: ChatModel("m", parameters={"messages": []}), "parameters has 'messages'.* instructions"),
+        (lambda: ChatModel("m", parameters={"stream": False}), "parameters has 'stream'.* stream=False"),
+        (lambda: ChatModel("m", parameters={"stream_options": {}}), "parameters has 'stream_options'"),
+        (
+            lambda: ChatAgent("a", quick(parameters={"tools": []}), tools=Desk().tools),
+            "'tools' is said by the agent, and by the parameters",
         ),
     ],
 )

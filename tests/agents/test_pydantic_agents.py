@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 from pydantic import BaseModel
-from pydantic_ai import Agent, CallDeferred, ModelRetry, RunContext, ToolReturn
+from pydantic_ai import Agent, CallDeferred, FunctionToolset, ModelRetry, RunContext, ToolReturn
 from pydantic_ai.capabilities import ProcessEventStream
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
@@ -19,7 +19,7 @@ from rehydrate.agents.conversation import ToolQuestion
 from rehydrate.agents.pydantic_ai import PydanticAgent, PydanticSettings
 from rehydrate.errors import ExecutorDefinitionError, MissingExtraError, PolicyError
 from rehydrate.model.events import AttemptFailed, Emitted
-from rehydrate.testing import ModelFailure, ScriptedModel, ToolCall, assert_resumable
+from rehydrate.testing import Fault, FaultyStorage, ModelFailure, ScriptedModel, ToolCall, assert_resumable
 from tests.agents.kit import QUICK, client_of, told
 
 
@@ -162,6 +162,46 @@ def test_its_text_is_streamed_and_a_busy_model_is_asked_again():
     assert len(talk([ModelFailure(503, "Good day")], scenario).requests) == 2
 
 
+def test_a_turn_costs_what_it_says_and_instructions_are_those_of_today():
+    """They are in no record, and a turn after many writes as many bytes as the second; a resumed run sends new ones."""
+    written = []
+
+    def note(commit):
+        written.append(b"".join(put.data for put in commit.puts))
+        return False
+
+    def flow(rules):
+        agent = Agent(None, name="plain", instructions=rules)
+
+        @agent.tool_plain(requires_approval=True)
+        def pay(order: str) -> str:
+            return f"{order} paid"
+
+        return PydanticAgent(agent, settings=PydanticSettings(model="model")).workflow
+
+    async def scenario(call, model):
+        call["checkpoint_storage"] = FaultyStorage(InMemoryCheckpointStorage(), Fault("fails", when=note))
+        result, costs = None, []
+        for _ in range(8):
+            written.clear()
+            result = await flow("Old rules." * 500).run("hello", checkpoint=result, **call)
+            costs.append(sum(map(len, written)))
+            assert not any(b"Old rules" in data for data in written)
+        assert max(costs[2:]) < 1.1 * costs[1]
+        assert max(costs) < 5000
+        paused = await flow("Old rules.").run("pay", checkpoint=result, **call)
+        answers = [paused.pending_requests[0].answer(True)]
+        assert (await flow("New rules.").run(checkpoint=paused, responses=answers, **call)).outputs == ["Paid."]
+
+    model = talk([*["hi"] * 8, ToolCall("pay", {"order": "o-7"}), "Paid."], scenario)
+    sent = [[(said["role"], said["content"]) for said in request["messages"]] for request in model.requests]
+    assert [said[0] for said in sent[:2]] == [("system", "Old rules." * 500)] * 2
+    assert sent[1][1:] == [("user", "hello"), ("assistant", "hi"), ("user", "hello")]
+    assert sent[-1][0] == ("system", "New rules.")
+    assert [role for role, _ in sent[-1]].count("system") == 1
+    assert sent[-1][-3:] == [("user", "pay"), ("assistant", None), ("tool", "o-7 paid")]
+
+
 def test_a_tool_may_leave_its_work_to_the_outside_and_may_return_more_than_a_value():
     """What is deferred is a question, whose answer is the result; a `ToolReturn` keeps its parts."""
     agent = Agent(None, name="plain")
@@ -186,6 +226,24 @@ def test_a_tool_may_leave_its_work_to_the_outside_and_may_return_more_than_a_val
     model = talk([[ToolCall("ask_bank", {"account": "a"}), ToolCall("look", {})], "Thanks."], scenario)
     assert sorted(told(model)) == ["it is open", '{"seen":1}']
     assert "What I saw." in [message["content"] for message in model.requests[1]["messages"]]
+
+
+def test_halves_of_a_character_are_whole_or_replaced():
+    """In the message, in what the model says and in what a tool returns, as in a chat agent."""
+    agent = Agent(None, name="plain")
+
+    @agent.tool_plain
+    def look() -> list[str]:
+        return ["\ud83d"]
+
+    node = PydanticAgent(agent, settings=PydanticSettings(model="model"))
+
+    async def scenario(call, model):
+        assert (await node.workflow.run("go \udc80", **call)).outputs == ["\U0001f600 \ufffd"]
+
+    model = talk([ToolCall("look", {}), "\ud83d\ude00 \ud83d"], scenario)
+    assert told(model) == ['["\ufffd"]']
+    assert model.requests[0]["messages"] == [{"role": "user", "content": "go \ufffd"}]
 
 
 def test_a_tool_that_raises_fails_the_run_and_a_resume_tries_it_again():
@@ -218,6 +276,27 @@ def test_a_wrong_definition_is_refused():
         PydanticSettings(window=-1)
     with pytest.raises(ExecutorDefinitionError, match="output_type is no class"):
         PydanticAgent(Agent(None, name="a", output_type=[int, str]))
+
+    async def slowly(order: str) -> str:
+        return order
+
+    with pytest.raises(ExecutorDefinitionError, match="prompt function is asynchronous"):
+        PydanticAgent(Agent(None, name="a"), prompt=slowly)
+
+
+def test_a_policy_of_a_tool_that_is_not_there_is_refused():
+    """Where all tools are functions; of a toolset that is asked only when the agent runs nobody can tell."""
+    settings = PydanticSettings(tools={"look": QUICK, "lok": QUICK})
+
+    def look() -> str:
+        return "seen"
+
+    agent = Agent(None, name="a", tools=[look])
+    with pytest.raises(ExecutorDefinitionError, match=r"has 'lok', and the agent no such tool.* by now: look\."):
+        PydanticAgent(agent, settings=settings)
+    PydanticAgent(agent, settings=PydanticSettings(tools={"look": QUICK}))
+    filtered = FunctionToolset([look]).filtered(lambda *_: True)
+    PydanticAgent(Agent(None, name="a", toolsets=[filtered]), settings=settings)
 
 
 def test_a_capability_that_streams_the_answers_past_the_steps_is_refused():

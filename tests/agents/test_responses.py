@@ -1,6 +1,8 @@
 """Typed messages and typed answers: prompts from values, values from JSON, and schemas of both."""
 
+import json
 from dataclasses import dataclass
+from datetime import date
 from enum import Enum
 from typing import Annotated, Literal, TypedDict
 
@@ -114,6 +116,45 @@ def test_a_pydantic_model_as_a_whole_is_parsed():
     assert parsed('{"street": {"name": "a"}, "number": 1}', Address) == Address(street=Street(name="a"), number=1)
     with pytest.raises(SchemaError, match="greater than 0"):
         parsed('{"street": {"name": "a"}, "number": 0}', Address)
+
+
+class Due(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(strict=True)
+
+    day: date
+    mood: Mood
+    items: tuple[int, ...]
+
+
+class Plan(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(strict=True)
+
+    first: Due
+
+
+def test_a_strict_pydantic_model_takes_what_its_schema_says():
+    """JSON has no dates, enums and tuples: as an argument, in a list of them, and as the answer."""
+    got = []
+
+    @tool
+    async def remind(due: Due, others: list[Due], by_name: dict[str, Due]) -> str:
+        got.append((due, others, by_name))
+        return "noted"
+
+    agent = ChatAgent("clerk", "m", tools=[remind], response_type=Plan)
+    plain = {"day": "2026-01-31", "mood": "bad", "items": [1, 2]}
+    due = Due(day=date(2026, 1, 31), mood=Mood.BAD, items=(1, 2))
+
+    async def scenario(call, model):
+        assert (await agent.workflow.run("plan", **call)).output == Plan(first=due)
+
+    calls = [
+        ToolCall("remind", {"due": plain, "others": [plain], "by_name": {"a": plain}}),
+        ToolCall("remind", {"due": {**plain, "items": ["1"]}, "others": [], "by_name": {}}),
+    ]
+    model = talk([calls, json.dumps({"first": plain})], scenario)
+    assert got == [(due, [due], {"a": due})]
+    assert "Input should be a valid integer" in told(model)[1]
 
 
 def test_what_json_cannot_say_is_refused():

@@ -51,7 +51,11 @@ class ChatAgent(WorkflowExecutor):
             raise wrong_agent(id, f"max_rounds is {max_rounds!r:.100}", "Use a whole number from 1 on.")
         self.chat_model = model if isinstance(model, ChatModel) else ChatModel(model)
         toolbox = Toolbox(id, tools)
-        asker = Asker(id, self.chat_model, instructions, _fixed_parts(id, toolbox, response_type))
+        fixed = _fixed_parts(id, toolbox, response_type)
+        for key in fixed.keys() & self.chat_model.parameters.keys():
+            problem = f"{key!r} is said by the agent, and by the parameters of its model too"
+            raise wrong_agent(id, problem, "Take it out of the parameters.")
+        asker = Asker(id, self.chat_model, instructions, fixed)
         turn = _Turn(id, asker, toolbox, prompt, response_type, max_rounds)
         super().__init__(turn.workflow(message_type(id, prompt)), id, isolation="shared")
 

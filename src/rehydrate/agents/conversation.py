@@ -5,8 +5,9 @@ Messages of a conversation are plain dicts in the form of the chat-completions p
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar, cast
 
 from rehydrate.codecs import checkpointable
 from rehydrate.errors import PolicyError
@@ -15,6 +16,7 @@ from rehydrate.graph.step import AnyValue
 
 #: A message in the form of the protocol: a dict of plain values with `role` and `content`.
 ChatMessage: TypeAlias = dict[str, object]
+Plain = TypeVar("Plain")
 #: The state key under which each turn of a conversation is one element, a list of messages.
 CONVERSATION: Final = "conversation"
 #: The state key of what all turns have used.
@@ -81,9 +83,14 @@ class Reply:
     usage: Usage = field(default_factory=Usage)
 
 
+def system_message(instructions: str) -> ChatMessage:
+    """Return what an agent is told to be."""
+    return {"role": "system", "content": sendable(instructions)}
+
+
 def user_message(content: str | list[ChatMessage]) -> ChatMessage:
     """Return what a person says."""
-    return {"role": "user", "content": sendable(content) if isinstance(content, str) else content}
+    return {"role": "user", "content": sendable(content)}
 
 
 def tool_message(call_id: str, content: str) -> ChatMessage:
@@ -91,9 +98,23 @@ def tool_message(call_id: str, content: str) -> ChatMessage:
     return {"role": "tool", "tool_call_id": call_id, "content": sendable(content)}
 
 
-def sendable(text: str) -> str:
-    """Return text that UTF-8 can say: halves of a character that came apart are one again, others are replaced."""
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+def sendable(value: Plain) -> Plain:
+    """Return text, or plain values with texts in them, that UTF-8 can say.
+
+    Halves of a character that came apart are one again, others are replaced. Whatever goes to a model or into the
+    record of a conversation passes here.
+    """
+    return cast("Plain", _sendable(value))
+
+
+def _sendable(value: object) -> object:
+    if isinstance(value, str):
+        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    if isinstance(value, list | tuple):
+        return [_sendable(item) for item in cast("Sequence[object]", value)]
+    if isinstance(value, dict):
+        return {_sendable(key): _sendable(item) for key, item in cast("dict[object, object]", value).items()}
+    return value
 
 
 def earlier_messages(state: FunctionalState, window: int | None) -> list[AnyValue]:

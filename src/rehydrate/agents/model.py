@@ -1,4 +1,4 @@
-"""A chat model: how it is asked through a client that comes as a resource, and what its errors mean.
+"""A chat model: how it is asked through a client that comes as a resource, and again by which policy.
 
 One round is one step, so what it gave is remembered before anything is done with it. It must not import a client.
 """
@@ -6,36 +6,28 @@ One round is one step, so what it gave is remembered before anything is done wit
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterable, Awaitable, Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterable, Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Protocol, TypeAlias, cast, runtime_checkable
 
 from rehydrate.errors import (
+    ExecutorDefinitionError,
     InvocationTimeoutError,
     ModelCallError,
     ModelReplyError,
     ModelUnavailableError,
-    RehydrateError,
 )
 from rehydrate.graph.policies import Retry
 from rehydrate.graph.step import AnyValue, Step, step
 from rehydrate.runtime.step_run import current_step
 
-from .conversation import ChatMessage, Reply, TextDelta, check_window
+from .conversation import ChatMessage, Reply, TextDelta, check_window, sendable, system_message
+from .failures import check_end, errors_of
 from .replies import ReplyParts
 
 #: What `create` of a client returns; clients have types of their own for it.
 AnyReply: TypeAlias = AnyValue
-#: Statuses after which the same request may succeed; so may those from 500 on.
-_PASSING: Final = frozenset({408, 409, 425, 429})
-#: What a provider says to a key that it does not know may show the key.
-_ABOUT_KEYS: Final = frozenset({401, 403})
-#: How an answer ends that did not come to its end: without a reason, or, as gateways tell it, with this one.
-_BROKEN_OFF: Final = frozenset({"", "error"})
-#: Classes of clients (openai, pydantic-ai, httpx) for what went wrong on the way.
-_ON_THE_WAY: Final = frozenset({"APIError", "ModelAPIError", "TransportError"})
 
 
 class Completions(Protocol):
@@ -70,13 +62,29 @@ class ChatClient(Protocol):
 RETRY: Final = Retry(attempts=4, on=(ModelUnavailableError, InvocationTimeoutError))
 
 
+def request_policy(given: Retry) -> Retry:
+    """Return a policy for requests: where it does not say after which errors (`on`), after those that may pass."""
+    # By identity, since who writes `on=(Exception,)` has said it.
+    return replace(given, on=RETRY.on) if given.on is Retry.on else given
+
+
+#: What cannot be a parameter, as each request has it from elsewhere, and where it is said instead.
+_NO_PARAMETERS: Final[Mapping[str, str]] = {
+    "model": "Give it as the name: ChatModel(name).",
+    "messages": "Say what comes first in the agent's instructions, and the rest in its messages.",
+    "stream": "Say it to the model: ChatModel(name, stream=False).",
+    "stream_options": "Leave it out: usage is asked for with each stream.",
+}
+
+
 @dataclass(frozen=True)
 class ChatModel:
     """How a model is asked; configuration of today, of which nothing is stored.
 
     `client` is the key of the resource, `parameters` go into every request (`temperature`, `max_completion_tokens`).
     `window` is how many earlier turns of the conversation the model sees; all of them where it is not given. `timeout`
-    is seconds of an attempt. A request that may succeed later is made again by `retry`.
+    is seconds of an attempt. A request that may succeed later is made again by `retry`, and another one only where its
+    `on` says so. Raises `PolicyError`, and `ExecutorDefinitionError` for parameters that an agent says itself.
     """
 
     name: str
@@ -89,6 +97,9 @@ class ChatModel:
 
     def __post_init__(self) -> None:
         check_window(self.window, "ChatModel")
+        for key, fix in _NO_PARAMETERS.items():
+            if key in self.parameters:
+                raise ExecutorDefinitionError(self.name, f"parameters has {key!r}, which an agent says", fix, "model")
 
 
 #: What one round sends beside its settings; the step finds it here, as its arguments would be compared for ever.
@@ -98,11 +109,11 @@ _MESSAGES: Final[ContextVar[Sequence[ChatMessage]]] = ContextVar("rehydrate_aske
 class Asker:
     """Asks a model for one agent; `fixed` are the parts of its requests that the agent says, such as tools."""
 
-    def __init__(self, agent: str, model: ChatModel, instructions: str, fixed: Mapping[str, object]) -> None:
+    def __init__(self, agent: str, model: ChatModel, instructions: str, fixed: dict[str, object]) -> None:
         self.model = model
         self._agent = agent
-        self._first: list[ChatMessage] = [{"role": "system", "content": instructions}] if instructions else []
-        self._fixed = {**model.parameters, **fixed}
+        self._first = [system_message(instructions)] if instructions else []
+        self._fixed = {**model.parameters, **sendable(fixed)}
         self._step = self._as_step()
 
     async def ask(self, number: int, messages: Sequence[ChatMessage]) -> Reply:
@@ -117,7 +128,7 @@ class Asker:
             _MESSAGES.reset(token)
 
     def _as_step(self) -> Step[[int], Reply]:
-        @step(name="model", retry=self.model.retry, timeout=self.model.timeout)
+        @step(name="model", retry=request_policy(self.model.retry), timeout=self.model.timeout)
         async def ask_model(number: int) -> Reply:
             run = current_step()
             create = cast("ChatClient", run.resources[self.model.client]).chat.completions.create
@@ -129,10 +140,9 @@ class Asker:
                     added(parts, given, self.model.name)
                 else:
                     await self._stream(number, parts, given)
-            if parts.finish_reason in _BROKEN_OFF:
-                raise ModelUnavailableError(self.model.name, None, "its answer broke off")
-            if problem := parts.problem():
-                raise ModelReplyError(self.model.name, problem)
+            check_end(self.model.name, parts.finish_reason, parts.refusal)
+            if parts.is_empty:
+                raise ModelReplyError(self.model.name, "it has neither text nor tool calls")
             return Reply(parts.message(number), parts.usage)
 
         return ask_model
@@ -183,25 +193,3 @@ def added(parts: ReplyParts, piece: object, model: str) -> str:
         return parts.add(piece)
     except (TypeError, AttributeError, ValueError) as error:
         raise ModelReplyError(model, f"it has not the form of the protocol: {error!s:.500}") from error
-
-
-@contextmanager
-def errors_of(model: str) -> Generator[None]:
-    """Raise what a client raises as an error of ours, which says whether another attempt makes sense."""
-    try:
-        yield
-    except RehydrateError:
-        raise
-    except Exception as error:
-        status = getattr(error, "status_code", None)
-        status = status if isinstance(status, int) else None
-        kinds = {kind.__name__ for kind in type(error).__mro__}
-        is_about_key = status in _ABOUT_KEYS
-        reason = type(error).__name__ if is_about_key else f"{type(error).__name__}: {error!s:.500}"
-        if status is None:
-            passes = isinstance(error, OSError) or bool(kinds & _ON_THE_WAY)
-        else:
-            passes = status in _PASSING or status >= 500
-        # A failure is stored with the trace of all its causes, so this one must be none where it may show a key.
-        cause = None if is_about_key else error
-        raise (ModelUnavailableError if passes else ModelCallError)(model, status, reason) from cause

@@ -18,12 +18,12 @@ from rehydrate.graph.policies import Retry
 from rehydrate.graph.step import AnyValue
 from rehydrate.graph.sub_workflow import WorkflowExecutor
 
-from .conversation import ToolApproval, ToolQuestion, check_window, earlier_messages
+from .conversation import ToolApproval, ToolQuestion, check_window, earlier_messages, sendable
 from .model import RETRY
 from .turns import keep, message_type, turn_workflow, wrong_agent
 
 try:
-    from pydantic_ai import Agent, UsageLimits
+    from pydantic_ai import Agent, FunctionToolset, UsageLimits
 
     from .pydantic_messages import messages_of, plain_messages, usage_of
     from .pydantic_steps import ModelAsSteps, StepsOfTurn
@@ -39,8 +39,8 @@ class PydanticSettings:
     """How a pydantic-ai agent is run; configuration of today, of which nothing is stored.
 
     `model` and `deps` are keys of the resources that are its model and its dependencies; without them it has its own
-    model, and none. `retry` and `timeout` (seconds of an attempt) are of requests to the model, `tools` has the
-    policies of tools by name. `window` is how many earlier turns it sees.
+    model, and none. `retry` and `timeout` (seconds of an attempt) are of requests to the model, as those of a
+    `ChatModel`; `tools` has the policies of tools by name. `window` is how many earlier turns it sees.
     """
 
     model: str | None = None
@@ -86,8 +86,23 @@ class PydanticAgent(WorkflowExecutor):
             problem = "its output_type is no class, so it is not known what it gives"
             raise wrong_agent(name, problem, "Say it: response_type=...")
         self.agent = agent
-        turn = _PydanticTurn(name, agent, prompt, settings or PydanticSettings())
+        settings = settings or PydanticSettings()
+        _check_policies(name, agent, settings.tools)
+        turn = _PydanticTurn(name, agent, prompt, settings)
         super().__init__(turn.workflow(message_type(name, prompt), gives), name, isolation="shared")
+
+
+def _check_policies(name: str, agent: AnyAgent, policies: Mapping[str, Retry]) -> None:
+    """Raise `ExecutorDefinitionError` for a policy of a tool that an agent has not."""
+    known: list[str] = []
+    for toolset in agent.toolsets:
+        if not isinstance(toolset, FunctionToolset):
+            return  # as of a server: what is in it is known when the agent runs
+        known += toolset.tools
+    for tool in policies:
+        if tool not in known:
+            problem = f"settings.tools has {tool!r}, and the agent no such tool"
+            raise wrong_agent(name, problem, f"Name one that it has by now: {', '.join(known) or 'there is none'}.")
 
 
 class _PydanticTurn:
@@ -120,7 +135,7 @@ class _PydanticTurn:
             raise wrong_agent(self._name, problem, "Give the agent one.")
         model = ModelAsSteps(own, self._name, settings.retry, settings.timeout, stream=settings.stream)
         result = await self._agent.run(
-            message if self._prompt is None else self._prompt(message),
+            sendable(message if self._prompt is None else self._prompt(message)),
             model=model,
             message_history=messages_of(earlier_messages(ctx.state, settings.window)),
             deps=None if settings.deps is None else ctx.resources[settings.deps],

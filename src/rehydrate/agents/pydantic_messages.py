@@ -10,7 +10,7 @@ from pydantic_ai import ModelMessage, ModelMessagesTypeAdapter, ModelRequest, Mo
 
 from rehydrate.graph.step import AnyValue
 
-from .conversation import ChatMessage, Usage
+from .conversation import ChatMessage, Usage, sendable
 
 _TOOL_RETURN: TypeAdapter[ToolReturn[AnyValue]] = TypeAdapter(ToolReturn)
 
@@ -21,10 +21,14 @@ def messages_of(plain: Sequence[object]) -> list[ModelMessage]:
 
 
 def plain_messages(messages: Sequence[ModelMessage]) -> list[ChatMessage]:
-    """Return messages as plain values, without the times at which they were made: these differ whenever the turn is run
-    over."""
-    found = cast("list[ChatMessage]", ModelMessagesTypeAdapter.dump_python(list(messages), mode="json"))
+    """Return messages as plain values, without instructions and times.
+
+    An agent gives each request the instructions of today, and those of earlier ones are read by nobody. Times differ
+    whenever the turn is run over.
+    """
+    found = _dumped(messages)
     for message in found:
+        message.pop("instructions", None)
         for holder in (message, *cast("list[ChatMessage]", message["parts"])):
             holder.pop("timestamp", None)
     return found
@@ -41,7 +45,7 @@ def usage_of(messages: Sequence[ModelMessage]) -> Usage:
 
 def plain_response(response: ModelResponse) -> ChatMessage:
     """Return an answer of a model as plain values."""
-    return cast("list[ChatMessage]", ModelMessagesTypeAdapter.dump_python([response], mode="json"))[0]
+    return _dumped([response])[0]
 
 
 def response_of(plain: ChatMessage) -> ModelResponse:
@@ -52,11 +56,9 @@ def response_of(plain: ChatMessage) -> ModelResponse:
 def plain_result(value: object) -> ChatMessage:
     """Return what a tool has returned as plain values, in the form in which a model gets it."""
     if isinstance(value, ToolReturn):
-        return {"whole": _TOOL_RETURN.dump_python(cast("ToolReturn[AnyValue]", value), mode="json")}
+        return {"whole": sendable(_TOOL_RETURN.dump_python(cast("ToolReturn[AnyValue]", value), mode="json"))}
     part = ToolReturnPart(tool_name="", content=cast("AnyValue", value), tool_call_id="")
-    (message,) = cast(
-        "list[ChatMessage]", ModelMessagesTypeAdapter.dump_python([ModelRequest(parts=[part])], mode="json")
-    )
+    (message,) = _dumped([ModelRequest(parts=[part])])
     return {"content": cast("list[ChatMessage]", message["parts"])[0]["content"]}
 
 
@@ -67,3 +69,7 @@ def result_of(plain: ChatMessage) -> object:
     part = ToolReturnPart(tool_name="", content=cast("AnyValue", plain["content"]), tool_call_id="")
     (message,) = messages_of(cast("list[object]", ModelMessagesTypeAdapter.dump_python([ModelRequest(parts=[part])])))
     return cast("ToolReturnPart", message.parts[0]).content
+
+
+def _dumped(messages: Sequence[ModelMessage]) -> list[ChatMessage]:
+    return sendable(cast("list[ChatMessage]", ModelMessagesTypeAdapter.dump_python(list(messages), mode="json")))

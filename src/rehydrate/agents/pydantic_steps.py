@@ -40,7 +40,9 @@ from rehydrate.graph.step import AnyValue, step
 from rehydrate.runtime.step_run import current_step
 
 from .conversation import ChatMessage, TextDelta, ToolApproval, ToolQuestion
-from .model import errors_of
+from .failures import errors_of
+from .model import request_policy
+from .pydantic_answers import check_whole
 from .pydantic_messages import plain_response, plain_result, response_of, result_of
 from .turns import wrong_agent
 
@@ -53,7 +55,7 @@ class ModelAsSteps(WrapperModel):
     def __init__(self, wrapped: Model | str, agent: str, retry: Retry, timeout: float | None, *, stream: bool) -> None:
         super().__init__(wrapped)
         self._agent = agent
-        self._retry = retry
+        self._retry = request_policy(retry)
         self._timeout = timeout
         self._stream = stream
         self._requests = 0
@@ -71,6 +73,7 @@ class ModelAsSteps(WrapperModel):
         async def ask_model(number: int) -> dict[str, object]:
             with errors_of(self.wrapped.model_name):
                 response = await (self._streamed(number, *given) if self._stream else self.wrapped.request(*given))
+            check_whole(response, self.wrapped)
             return plain_response(response)
 
         self._requests += 1

@@ -30,13 +30,15 @@ class _Call:
     def add(self, piece: Given) -> None:
         function = getattr(piece, "function", None)
         self.id = self.id or getattr(piece, "id", None) or ""
-        self.name += getattr(function, "name", None) or ""
+        name = getattr(function, "name", None) or ""
+        if name != self.name:  # most give it once and some in parts, but some say the whole again in each piece
+            self.name += name
         self.arguments += getattr(function, "arguments", None) or ""
         self.extra |= cast("Mapping[str, object]", getattr(piece, "model_extra", None) or {})
 
     def message(self, call_id: str) -> ChatMessage:
-        function = {"name": sendable(self.name), "arguments": sendable(self.arguments)}
-        return {**self.extra, "id": call_id, "type": "function", "function": function}
+        function = {"name": self.name, "arguments": self.arguments}
+        return sendable({**self.extra, "id": call_id, "type": "function", "function": function})
 
 
 class ReplyParts:
@@ -96,17 +98,10 @@ class ReplyParts:
             ids[found] = None
         return list(ids)
 
-    def problem(self) -> str:
-        """Return why the reply cannot be used; nothing where it can."""
-        if self.finish_reason == "length":
-            return "it was cut off at the limit of its length (finish_reason 'length')"
-        if self.finish_reason == "content_filter":
-            return "its provider has filtered it (finish_reason 'content_filter')"
-        if self.refusal:
-            return f"the model refuses: {self.refusal:.500}"
-        if not self.text and not self._calls:
-            return "it has neither text nor tool calls"
-        return ""
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has neither text nor tool calls."""
+        return not self.text and not self._calls
 
 
 def _count(usage: Given, name: str) -> int:

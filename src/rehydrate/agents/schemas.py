@@ -6,6 +6,7 @@ knows agents or tools.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Final, Protocol, TypeAlias, cast, runtime_checkable
 
@@ -30,7 +31,7 @@ class _Model(Protocol):
     def model_json_schema(cls) -> Schema: ...
 
     @classmethod
-    def model_validate(cls, obj: object) -> object: ...
+    def model_validate_json(cls, json_data: bytes) -> object: ...
 
 
 @runtime_checkable
@@ -86,8 +87,10 @@ def as_text(value: object) -> str:
     if isinstance(value, str):
         return value
     try:
-        return msgspec.json.encode(value, enc_hook=_plain).decode()
-    except (TypeError, ValueError, RecursionError) as error:  # msgspec raises these for what JSON cannot say
+        plain = msgspec.to_builtins(value, str_keys=True, enc_hook=_plain)
+        # Not by msgspec, which writes `null` for a number that is none, and no half of a character.
+        return json.dumps(plain, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError) as error:  # both raise these for what JSON cannot say
         raise SchemaError(str(error)) from error
 
 
@@ -99,7 +102,9 @@ def _foreign_schema(kind: type) -> Schema:
 
 def _foreign_value(kind: type, value: object) -> object:
     if isinstance(kind, _Model):
-        return kind.model_validate(value)  # raises a `ValueError`, which is told with its place
+        # As JSON once more: a strict model reads a date, an enum or a tuple from JSON, and not from what JSON gave for
+        # it. What it raises is a `ValueError`, which is told with its place.
+        return kind.model_validate_json(msgspec.json.encode(value))
     raise TypeError(f"values of type {kind.__name__!r} cannot be read from JSON")
 
 

@@ -20,12 +20,12 @@ from rehydrate.graph.hints import Hint
 from rehydrate.graph.policies import AttemptPolicy, Retry, attempt_policy
 from rehydrate.graph.step import AnyValue, Running, Step
 
+from .approvals import Approval, Approve
 from .conversation import ChatMessage, ToolApproval, tool_message
 from .schemas import Schema, SchemaError, as_text, parsed, schema_of
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
-Approve = bool | Callable[..., bool]
 OnError = Literal["tell", "raise"]
 #: What a tool's failure is called where its program is wrong and no model can help.
 _OF_THE_PROGRAM: Final = frozenset({"MissingResourceError", "NotStorableError"})
@@ -49,6 +49,7 @@ class Tool(Generic[Parameters, Result]):
         self.approve = approve
         self.on_error = on_error
         self._arguments = _arguments_of(function, self.name, frame)
+        self._approval = Approval(self.name, approve, signature_of(function))
         try:
             self._schema = schema_of(self._arguments)
         except SchemaError as error:
@@ -76,6 +77,10 @@ class Tool(Generic[Parameters, Result]):
         found = {name: getattr(given, name) for name in self._arguments.__struct_fields__}
         return {name: value for name, value in found.items() if value is not msgspec.UNSET}
 
+    def needs_approval(self, arguments: Mapping[str, object]) -> bool:
+        """Tell whether a person is asked before a call with these arguments."""
+        return self._approval.is_needed(arguments)
+
     def __repr__(self) -> str:
         return f"<tool {self.name!r}>"
 
@@ -88,6 +93,10 @@ class Toolbox:
 
     def __init__(self, agent: str, tools: Sequence[AnyTool]) -> None:
         self._agent = agent
+        for given in cast("Sequence[object]", tools):
+            if not isinstance(given, Tool):
+                problem = f"tools has {given!r:.100}, which is no tool"
+                raise ExecutorDefinitionError(agent, problem, "Put @tool on the function.", "agent")
         self._tools = {tool.name: tool for tool in tools}
         if len(self._tools) < len(tools):
             names = [tool.name for tool in tools]
@@ -116,8 +125,7 @@ class Toolbox:
             arguments = found.arguments(text)
         except SchemaError as error:
             return f"error: the arguments of {name!r} do not fit: {error}"
-        asks = found.approve if isinstance(found.approve, bool) else found.approve(**arguments)
-        if asks:
+        if found.needs_approval(arguments):
             plain = msgspec.json.decode(text or "{}", type=dict[str, object])
             approved = await ctx.request_info(ToolApproval(self._agent, name, plain), response_type=bool)
             if not approved:
@@ -143,6 +151,9 @@ def _arguments_of(function: Callable[..., object], name: str, frame: FrameType |
     for parameter in signature_of(function).parameters.values():
         if parameter.kind not in {parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY}:
             raise _wrong(name, f"parameter {parameter.name!r} cannot be given by name")
+        if parameter.name.startswith("__"):  # a struct cannot have some of these, and means others itself
+            problem = f"parameter {parameter.name!r} begins as names of Python's own do"
+            raise ExecutorDefinitionError(name, problem, "Begin its name with at most one underscore.", "tool")
         try:
             hint: Hint = annotations.of(parameter.name)
         except UnresolvedError as error:
@@ -201,9 +212,10 @@ def tool(
 ) -> AnyValue:  # `AnyValue`: the overloads say what
     """Make a function a tool; its docstring is what the model is told, a plain `def` runs in a thread.
 
-    With `approve` a person is asked before a call is made, always or where a function of its arguments says so. What it
-    raises is told to the model, or fails the run with `on_error="raise"`. `retry` and `timeout` (seconds of an attempt)
-    are policies. Raises `ExecutorDefinitionError` where parameters have no type, `IdError` and `PolicyError`.
+    With `approve` a person is asked before a call is made, always or where a function of some of its parameters says
+    so. What the tool raises is told to the model, or fails the run with `on_error="raise"`. `retry` and `timeout`
+    (seconds of an attempt) are policies. Raises `ExecutorDefinitionError` where parameters have no type or `approve`
+    cannot be asked, `IdError` and `PolicyError`.
     """
     current = inspect.currentframe()
     frame = current.f_back if current else None

@@ -16,6 +16,7 @@ from rehydrate.graph.reducers import add, append
 from rehydrate.graph.step import AnyValue
 
 from .conversation import CONVERSATION, USAGE, ChatMessage, TextDelta, ToolApproval, Usage
+from .functions import is_async
 
 
 def turn_workflow(
@@ -54,8 +55,13 @@ def message_type(agent: str, prompt: Callable[[AnyValue], object] | None) -> Hin
     """Return what an agent takes: what its prompt function takes. Raises `ExecutorDefinitionError`."""
     if prompt is None:
         return str
-    parameters = list(signature_of(prompt).parameters)
     fix = "Write `def prompt(claim: Claim) -> str`."
+    if not callable(prompt):
+        raise wrong_agent(agent, f"its prompt is {prompt!r:.100}, which is no function", fix)
+    if is_async(prompt):
+        problem = "its prompt function is asynchronous, and a coroutine is no text"
+        raise wrong_agent(agent, problem, f"{fix} What has to wait belongs into an executor before the agent.")
+    parameters = list(signature_of(prompt).parameters)
     if len(parameters) != 1:
         raise wrong_agent(agent, "its prompt function does not take one message", fix)
     try:

@@ -13,34 +13,39 @@ from .base import RunError
 
 @dataclass(eq=False, repr=False)
 class ModelCallError(RunError):
-    """A chat model refused a request; `status` is that of HTTP, where there is one."""
+    """A chat model refused a request, or could not be asked; `status` is that of HTTP, where there is one."""
 
     code: ClassVar[str] = "model-call"
     model: str
     status: int | None
     reason: str
-    _did: ClassVar[str] = "refused the request"
 
     def text(self) -> str:
         """Name the model and what it said or what happened."""
         status = f" (HTTP {self.status})" if self.status is not None else ""
-        return f"model {self.model!r} {self._did}{status}: {self.reason.rstrip('.')}."
+        return f"model {self.model!r} {self._did()}{status}: {self.reason.rstrip('.')}."
 
     def action(self) -> str:
         """Say what to do next."""
         return "Correct the client, the model's name or its parameters; a resume of the run asks again."
 
+    def _did(self) -> str:
+        # Without a status nobody has answered, so nobody has refused either.
+        return "could not be asked" if self.status is None else "refused the request"
+
 
 @dataclass(eq=False, repr=False)
 class ModelUnavailableError(ModelCallError):
-    """A chat model could not be reached, was too busy, or broke off; the same request may succeed later."""
+    """A chat model could not be reached, was too busy, or gave no whole answer; the same request may succeed later."""
 
     code: ClassVar[str] = "model-unavailable"
-    _did: ClassVar[str] = "could not answer"
 
     def action(self) -> str:
         """Say what to do next."""
-        return "Resume the run later, which asks again, or give the model more attempts: ChatModel(retry=Retry(...))."
+        return "Resume the run later, which asks again, or give its model more attempts: retry=Retry(attempts=...)."
+
+    def _did(self) -> str:
+        return "could not answer"
 
 
 @dataclass(eq=False, repr=False)
