@@ -35,6 +35,9 @@ class Retry:
         for name in ("delay", "max_delay"):
             if not _is_between(getattr(self, name), 0, LONGEST):
                 raise PolicyError(f"Retry({name}={getattr(self, name)!r:.100})", "Use a number of seconds, 0 or more.")
+        if self.delay > self.max_delay:
+            problem = f"Retry(delay={self.delay!r:.100}) with max_delay={self.max_delay!r:.100}"
+            raise PolicyError(problem, "No delay is longer than max_delay: give that a number as high as delay.")
         if not _is_between(self.factor, 1, LONGEST):
             raise PolicyError(f"Retry(factor={self.factor!r:.100})", "Use a number from 1 on; 1 keeps the delay.")
         given = cast("object", self.on)

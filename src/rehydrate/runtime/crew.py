@@ -33,6 +33,7 @@ from .invocation import Invocation, make_instance
 from .owner import hold
 from .passes import Passes
 from .remembering import Tell, nobody
+from .sleeping import sleeps_until
 from .state_view import ChainWrites
 from .threads import some_are_out, waits_for_thread
 
@@ -93,6 +94,12 @@ class Crew:
     def is_working(self) -> bool:
         """Tell whether any invocation runs."""
         return bool(self._tasks)
+
+    def sleeps_until(self) -> float | None:
+        """Return when the first attempt begins, in seconds since the epoch, where nothing is done but to wait."""
+        if self._stopped or self._at_rest is not None:
+            return None
+        return sleeps_until(self._tasks.values(), self._waiting.values(), self._clock)
 
     @property
     def is_stopped(self) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextvars import copy_context
+from math import inf
 from typing import cast
 
 from rehydrate.engine.change import Change
@@ -61,6 +62,8 @@ class Pass:
         self.writes = writes
         #: When timers are up that are waited for.
         self.timers: dict[str, float] = {}
+        #: When steps are tried again that wait for that.
+        self.retries: dict[asyncio.Future[None], float] = {}
         #: What the function has raised while steps were still running.
         self._error: BaseException | None = None
         self.closed = ""
@@ -169,6 +172,14 @@ class Pass:
         """Start no step any more, and leave the function once those that run are remembered."""
         self.held = True
         self._leave_if_done()
+
+    def sleeps_until(self) -> float | None:
+        """Return when the first thing goes on by itself, in seconds since the epoch, `inf` for nothing; `None` where
+        the function or a step does something now."""
+        waiting = self.waiting
+        if self.held or waiting.closed or waiting.running > len(self.retries) or waiting.main.all.going:
+            return None
+        return min((*self.timers.values(), *self.retries.values()), default=inf)
 
     @property
     def starts_no_step(self) -> bool:

@@ -80,6 +80,13 @@ class LiveTurn(ABC):
         """Tell whether something is to be taken in; what was offered before it comes first."""
         return bool(self._inbox) and self.ending is None and not (self.inbox is not None and self.inbox.is_looking())
 
+    def sleeps_until(self) -> float | None:
+        """Return when the run goes on by itself, in seconds since the epoch, where it only waits for that."""
+        if self.ended or self.draining or self.ending is not None or not self.claimed:
+            return None
+        does = self._inbox or self._urgent or self._savers or self._copies
+        return None if does else self.crew.sleeps_until()
+
     @property
     @abstractmethod
     def claimed(self) -> bool:

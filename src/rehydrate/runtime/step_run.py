@@ -97,10 +97,13 @@ async def _until_due(current: Pass, step: AnyStep, record: CallRecord) -> None:
         return
     up: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     timer = asyncio.get_running_loop().call_later(left, partial(settle, up))
+    current.retries[up] = record.due
     try:
-        await up
+        await current.waiting.wait(up)
     finally:
         timer.cancel()
+        del current.retries[up]
+        current.waiting.tasks.add(asyncio.current_task())  # which goes on with its step
 
 
 async def _attempt(current: Pass, step: AnyStep, sealed: Sealed, call: Call, record: CallRecord) -> Sealed | CallRecord:

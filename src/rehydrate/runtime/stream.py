@@ -52,6 +52,14 @@ class RunStream:
         """Number of live events that were dropped because this stream's reader was too far behind."""
         return self._turn.channel.dropped if self._turn is not None else 0
 
+    @property
+    def sleeps_until(self) -> float | None:
+        """When the run goes on by itself, in seconds since the epoch, while it only waits for a timer of a function or
+        the next attempt of a handler or a step; `None` while it does anything, before its beginning and after its end.
+        """
+        actor = self._turn.actor if self._turn is not None else None
+        return actor.sleeps_until() if actor is not None else None
+
     def __aiter__(self) -> RunStream:
         return self
 
@@ -117,6 +125,17 @@ class RunStream:
         turn = await self._begun()
         await turn.cancel()
         return turn.result()
+
+    async def hand_on(self) -> None:
+        """Leave the run to whoever takes it up next, as `drain` does with all runs of a process.
+
+        Handlers that run are waited for; then the run is saved as it stands, without an owner. Reader and `result()`
+        raise `RunDrainedError`, unless the turn has ended first. Raises a store's error where that was not saved.
+        """
+        turn = await self._begun()
+        if turn.actor is not None:
+            turn.actor.drain()
+        await turn.over()
 
     async def __aenter__(self) -> RunStream:
         try:

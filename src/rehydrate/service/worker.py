@@ -7,7 +7,7 @@ the store again and again, and keeps nothing but which runs it has to leave alon
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Set
 from dataclasses import dataclass
 from typing import Final
 
@@ -28,6 +28,7 @@ from rehydrate.runtime.clock import SystemClock
 from rehydrate.runtime.log import WORKER_LOG, fields
 from rehydrate.runtime.owner import is_draining
 from rehydrate.runtime.result import WorkflowRunResult
+from rehydrate.runtime.stream import RunStream
 
 from .listing import RunFilters, all_runs
 from .service import Service
@@ -35,6 +36,8 @@ from .service import Service
 #: Seconds for which a run is left alone that could not be taken up, the first time; each further time twice as long.
 _AGAIN: Final = 1.0
 _LONGEST: Final = 300.0
+#: `finish` waits for a time that is no further away than this.
+_SOON: Final = 10.0
 #: The longest pause before a store is asked again that could not be reached.
 _LONGEST_OUTAGE: Final = 30.0
 
@@ -47,8 +50,21 @@ class _Trouble:
     again: float
 
 
+@dataclass
+class _Taken:
+    """A run that was taken up: what drives it, and its stream, once it has one."""
+
+    task: asyncio.Task[None]
+    stream: RunStream | None = None
+
+    @property
+    def sleeps_until(self) -> float | None:
+        """The time that the run waits for, where it does nothing else."""
+        return self.stream.sleeps_until if self.stream is not None else None
+
+
 class Worker:
-    """Takes up the runs of a service, some at a time.
+    """Takes up the runs of a service, so many at a time; those that only wait for a time do not count.
 
     `every`: seconds between two looks; `clock`: the time by which timers are up. `told` hears how each run that was
     taken up has ended, or of its error. Raises `WrongCallError` where it could take up nothing.
@@ -72,8 +88,8 @@ class Worker:
         self._every = every
         self._told = told
         self._clock = clock or SystemClock()
-        self._slots = asyncio.Semaphore(concurrency)
-        self._running: dict[str, asyncio.Task[None]] = {}
+        self._concurrency = concurrency
+        self._running: dict[str, _Taken] = {}
         #: How often it has taken up a run.
         self._begun = 0
         self._troubles: dict[str, _Trouble] = {}
@@ -91,30 +107,50 @@ class Worker:
             while (pause := await self._looked()) is not None:  # noqa: ASYNC110  (nothing tells of what others leave)
                 await asyncio.sleep(pause)
         finally:
-            await asyncio.gather(*self._running.values(), return_exceptions=True)
+            await asyncio.gather(*self._tasks(), return_exceptions=True)
 
     async def finish(self) -> int:
-        """Take up all that can go on now, until nothing can any more; return how often one was taken up."""
-        first = self._begun
+        """Take up all that can go on now, until nothing can any more; return how often one was taken up.
+
+        A run that waits for a time more than ten seconds away, and does nothing else, is left as it is.
+        """
+        first, left = self._begun, set[str]()
         while True:
             before = self._begun
-            if not await self.look() or self._begun == before:
+            if not await self._look(left) or self._begun == before:
                 return self._begun - first
-            await asyncio.gather(*self._running.values())
+            while self._running:
+                for run_id, taken in list(self._running.items()):
+                    until = taken.sleeps_until
+                    if taken.stream is not None and until is not None and until > self._clock.time() + _SOON:
+                        left.add(run_id)
+                        await taken.stream.hand_on()
+                await asyncio.wait(self._tasks(), timeout=self._every, return_when=asyncio.FIRST_COMPLETED)
 
     async def look(self) -> bool:
         """Look once, and begin with what there is; `False` where this process takes up nothing any more."""
+        return await self._look(frozenset())
+
+    async def _look(self, left: Set[str]) -> bool:
         async for run_id in self._candidates():
             if is_draining():
                 break
-            if run_id in self._running or not self._may_try(run_id):
+            if run_id in left or run_id in self._running or not self._may_try(run_id):
                 continue
-            await self._slots.acquire()
+            await self._a_slot()
             task = asyncio.get_running_loop().create_task(self._take_up(run_id), name=f"rehydrate worker {run_id}")
-            self._running[run_id] = task
+            self._running[run_id] = _Taken(task)
             self._begun += 1
             task.add_done_callback(lambda task, run_id=run_id: self._over(run_id, task))
         return not is_draining()
+
+    def _tasks(self) -> list[asyncio.Task[None]]:
+        return [taken.task for taken in self._running.values()]
+
+    async def _a_slot(self) -> None:
+        """Wait until fewer runs do something than may. Nothing tells that one has come to wait for a time."""
+        while sum(taken.sleeps_until is None for taken in self._running.values()) >= self._concurrency:
+            await asyncio.wait(self._tasks(), timeout=self._every, return_when=asyncio.FIRST_COMPLETED)
 
     async def _looked(self) -> float | None:
         """Look once and return the seconds until the next time, `None` where there is none."""
@@ -139,7 +175,6 @@ class Worker:
 
     def _over(self, run_id: str, task: asyncio.Task[None]) -> None:
         self._running.pop(run_id, None)
-        self._slots.release()
         error = None if task.cancelled() else task.exception()
         if error is not None:
             # Of `told`, or of a store that raises what stores do not: no reason to end, and none to be silent.
@@ -173,7 +208,7 @@ class Worker:
 
     async def _take_up(self, run_id: str) -> None:
         try:
-            stream = await self._service.resume(run_id)
+            stream = self._running[run_id].stream = await self._service.resume(run_id)
             result = await stream.result()
             if result.next_due is not None and result.next_due <= self._clock.time():
                 self._wait(run_id)  # the clock of its workflow is behind: again at once would be for nothing
