@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import random
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -13,11 +14,12 @@ import pytest
 from rehydrate import (
     CompressedCheckpointStorage,
     EncryptedCheckpointStorage,
+    InMemoryCheckpointStorage,
     SqliteCheckpointStorage,
     Status,
     WorkflowCheckpoint,
 )
-from rehydrate.errors import AlreadyAnsweredError, RunExistsError, RunFailedError
+from rehydrate.errors import AlreadyAnsweredError, RunExistsError, RunFailedError, WrongCallError
 from rehydrate.model.checkpoint import Cause, Header, Latest
 from rehydrate.ports import CheckpointStorage
 from rehydrate.testing.store_contract import CommitMaker, ManualClock
@@ -216,3 +218,27 @@ def test_big_records_are_compressed_and_read_without_the_store_around() -> None:
     again = desk(inner).run_sync(big, checkpoint=done)
     assert again.status is Status.IDLE_WITH_PENDING_REQUESTS
     assert again.checkpoint.state == done.checkpoint.state == {f"{C}-closed": LONG}
+
+
+AROUND = [CompressedCheckpointStorage, lambda store: EncryptedCheckpointStorage(store, ring())]
+
+
+@pytest.mark.parametrize("around", AROUND)
+def test_a_store_around_a_store_gives_back_what_deleted_runs_have_left(tmp_path, around) -> None:
+    """`vacuum` is that of the store inside, and where that has none, the error says whose it is."""
+
+    async def main() -> list[int]:
+        async with around(SqliteCheckpointStorage(tmp_path / "runs.db")) as store:
+            maker = CommitMaker()
+            await store.commit(maker.claim({"k": random.Random(1).randbytes(1_000_000)}))
+            await store.commit(maker.end())
+            await store.delete("run")
+            before = sum(file.stat().st_size for file in tmp_path.glob("runs.db*") if file.is_file())
+            await store.vacuum()
+            return [before, sum(file.stat().st_size for file in tmp_path.glob("runs.db*") if file.is_file())]
+
+    before, after = asyncio.run(main())
+    assert before > 1_000_000
+    assert after < 200_000
+    with pytest.raises(WrongCallError, match="InMemoryCheckpointStorage has no vacuum"):
+        asyncio.run(around(InMemoryCheckpointStorage()).vacuum())

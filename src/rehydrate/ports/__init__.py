@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .around import compresses, listing_key
+from .around import Vacuumed, compresses, listing_key, vacuum
 from .clock import Clock, IdSource
 from .health import Examination, Examined, Finding, Level, examine_store
 from .store import CheckpointStorage, Inspection, OpenRequest
@@ -18,9 +18,11 @@ __all__ = [
     "Inspection",
     "Level",
     "OpenRequest",
+    "Vacuumed",
     "Watched",
     "compresses",
     "examine_store",
     "listing_key",
+    "vacuum",
     "watched",
 ]

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
+from rehydrate.errors import WrongCallError
+
 from .store import CheckpointStorage
 
 
@@ -17,6 +19,24 @@ class ListingByKey(Protocol):
     def listing_key(self, run_id: str) -> str:
         """Return what `runs` orders a run by."""
         ...
+
+
+@runtime_checkable
+class Vacuumed(Protocol):
+    """A store in which what was deleted leaves something behind until it is told to give that back."""
+
+    async def vacuum(self) -> None:
+        """Give the space of what was deleted and forgotten back to the system."""
+        ...
+
+
+async def vacuum(store: CheckpointStorage) -> None:
+    """Let a store give back what deleted runs have left. Raises `WrongCallError` where it cannot."""
+    if not isinstance(store, Vacuumed):
+        raise WrongCallError(
+            f"{type(store).__name__} has no vacuum.", "Only a SQLite store keeps what was deleted until it is told to."
+        )
+    await store.vacuum()
 
 
 def compresses(store: CheckpointStorage) -> bool:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from rehydrate.errors import RehydrateError
-from rehydrate.ports import CheckpointStorage, Examination, Finding, examine_store
+from rehydrate.ports import CheckpointStorage, Examination, Finding, examine_store, vacuum
 
 from .file_lock import try_lock
 from .migrations import Migration, not_applied
@@ -24,13 +24,17 @@ _UNITS: Final = ("bytes", "KB", "MB", "GB", "TB")
 
 
 class ExaminedAround:
-    """A store around a store, which says what the store inside says."""
+    """A store around a store: how that is, and its upkeep, are those of the store inside."""
 
     _store: CheckpointStorage
 
     async def examine(self, *, full: bool = False) -> Examination:
         """As the store inside; see `rehydrate.ports.Examined`."""
         return await examine_store(self._store, full=full)
+
+    async def vacuum(self) -> None:
+        """As the store inside; raises `WrongCallError` where that has no `vacuum`."""
+        await vacuum(self._store)
 
 
 def size_text(size: float) -> str:
