@@ -186,9 +186,7 @@ class WorkflowCheckpoint:
         as descended from one input. Raises `CaptureError` where something has no place in the workflow.
         """
         program = workflow.program
-        root = ExecutionContext(
-            "", pending_requests, execution_contexts, state or {}, executor_states or {}, messages
-        )
+        root = ExecutionContext("", pending_requests, execution_contexts, state or {}, executor_states or {}, messages)
         run = legacy_run(program, root)
         pending = run.totals["request"]
         at_rest = Status.IDLE_WITH_PENDING_REQUESTS if pending else Status.IDLE

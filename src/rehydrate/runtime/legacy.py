@@ -102,7 +102,9 @@ class _Scopes:
             name = inner.executor_id
             child = graph.children.get(name)
             if child is None:
-                raise CaptureError(f"{path or 'the root'} has no sub-workflow {name!r}.", "Name a WorkflowExecutor's id.")
+                raise CaptureError(
+                    f"{path or 'the root'} has no sub-workflow {name!r}.", "Name a WorkflowExecutor's id."
+                )
             counts[name] = number = counts.get(name, 0) + 1
             below = child_path(path, name, number)
             is_shared = graph.nesting[name].shared

@@ -38,8 +38,9 @@ from rehydrate.model.sealed import Sealed
 
 from .program import Program
 
-#: Nothing that was made elsewhere says which input of its scope it descends from. All of it counts as of one: joins then
-#: pair what comes in its order, and wait for whatever may still come. Told apart by a guess, they would fire too early.
+#: Nothing that was made elsewhere says which input of its scope it descends from. All of it counts as of one: joins
+#: then pair what comes in its order, and wait for what may still come. With trails that were guessed, they would fire
+#: without a part that is still to come.
 ONE_INPUT: Final[Trail] = (1,)
 
 
