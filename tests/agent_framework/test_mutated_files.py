@@ -19,7 +19,7 @@ from rehydrate.service.agent_framework.saved import saved_file
 from tests.agent_framework.here import BUILDERS, FILES, OF_BETAS
 from tests.agent_framework.mutations import changed, mutated
 
-NAMES = (":Claim", ":Question", ":Everything", ":Level", ":Place", ":Review", ":Ask", ":Draft", ":Box.Lid")
+NAMES = (":Claim", ":Question", ":Everything", ":Level", ":Place", ":Review", ":Ask", ":Draft", ":Box.Lid", ":Right")
 LISTED = Listed(NAMES)
 #: What the reading of a file may not do.
 FORBIDDEN = ("import", "open", "exec", "compile", "os.", "subprocess.", "socket.", "ctypes.", "marshal.", "pickle.")
