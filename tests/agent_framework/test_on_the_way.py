@@ -1,11 +1,12 @@
 """What was on its way or held by a join: each checkpoint of a run comes here to what it comes to there."""
 
+import asyncio
 import json
 from pathlib import Path
 
 import pytest
 
-from rehydrate import Status
+from rehydrate import InMemoryCheckpointStorage, Service, Status, Worker, import_agent_framework
 from tests.agent_framework.here import BUILDERS, FILES, import_files, import_from
 from tests.agent_framework.test_refusals import refused
 
@@ -85,6 +86,21 @@ def test_what_goes_on_is_running_and_what_waits_is_not() -> None:
     waits, goes_on, ended = Status.IDLE_WITH_PENDING_REQUESTS, Status.RUNNING, Status.IDLE
     assert pair == [goes_on, goes_on, waits, goes_on, waits, waits, goes_on, goes_on, ended]
     assert [run.checkpoint.status for run in in_order("1.23.0", "beside")] == [goes_on, goes_on, goes_on, waits]
+
+
+def test_a_worker_takes_up_what_goes_on() -> None:
+    """The three of four that are running; all then wait for the answer, and the joins have given their lists."""
+
+    async def scenario() -> None:
+        store = InMemoryCheckpointStorage()
+        workflow, outputs = BUILDERS["beside"](), []
+        await import_agent_framework(FILES / "1.23.0" / "beside", workflow, storage=store, every=True)
+        worker = Worker(Service(store, [workflow]), told=lambda _, end: outputs.append(end.outputs))
+        assert await worker.finish() == 3
+        assert sorted(outputs) == [[AGAIN], [AGAIN], [LOOKED]]
+        assert {header.status for header in await store.runs()} == {Status.IDLE_WITH_PENDING_REQUESTS}
+
+    asyncio.run(scenario())
 
 
 def test_an_answer_on_its_way_below_arrives_in_older_files_too() -> None:
