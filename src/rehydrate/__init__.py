@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from rehydrate.runtime.checkpoint import WorkflowCheckpoint
     from rehydrate.runtime.draining import DrainedRun, DrainSummary, drain
     from rehydrate.runtime.following import RunEvents
-    from rehydrate.runtime.legacy import ExecutionContext, LegacyMessage, LegacyRequest
+    from rehydrate.runtime.legacy import ExecutionContext
+    from rehydrate.runtime.legacy_messages import LegacyMessage, LegacyRequest
     from rehydrate.runtime.requests import JsonAnswer, PendingRequest, RequestAnswer
     from rehydrate.runtime.result import WorkflowRunResult
     from rehydrate.runtime.runner import Runner, RunnerContext

@@ -24,7 +24,7 @@ from rehydrate import (
     import_agent_framework,
     response_handler,
 )
-from tests.fixtures.maf.claims import Box, Claim, Draft, Level, Place, Review
+from tests.fixtures.maf.claims import Box, Claim, Draft, Level, Place, Review, Right
 
 FILES = Path(__file__).parents[1] / "fixtures" / "maf" / "files"
 #: What the betas kept of bytes cannot be read back, so this key has to be left out of their files.
@@ -173,9 +173,45 @@ def joined() -> Workflow:
     return builder.add_fan_in_edges([look, assess], total).build()
 
 
+def pair() -> Workflow:
+    """Return intake -> [left, right] -> sum, of which two are workflows that ask."""
+    intake, total = Intake("intake"), Sum("sum")
+    sides = [
+        WorkflowExecutor(WorkflowBuilder(f"asks-{side}", Inner("inner")).build(), side) for side in ("left", "right")
+    ]
+    return WorkflowBuilder("pair", intake).add_fan_out_edges(intake, sides).add_fan_in_edges(sides, total).build()
+
+
+def inside() -> Workflow:
+    """Return checks -> pay, whose checks is `joined` as a workflow."""
+    checks, pay = WorkflowExecutor(joined(), "checks"), Pay("pay")
+    return WorkflowBuilder("inside", checks).add_edge(checks, pay).build()
+
+
+def beside() -> Workflow:
+    """Return intake -> [look1, look2] -> sum, and intake -> assess beside it."""
+    intake, looks, assess = Intake("intake"), [Look("look1"), Look("look2")], Assess("assess")
+    builder = WorkflowBuilder("beside", intake).add_fan_out_edges(intake, [*looks, assess])
+    return builder.add_fan_in_edges(looks, Sum("sum")).add_edge(assess, Pay("pay")).build()
+
+
 def shapes() -> Workflow:
     """Return one executor that asks four questions."""
     return WorkflowBuilder("shapes", Shapes("shapes")).build()
+
+
+class Kinds(Executor):
+    @handler
+    async def on_rights(self, rights: Claim | Right, ctx: WorkflowContext[Never, str]) -> None: ...
+
+    @response_handler
+    async def on_str(self, question: str, answer: str, ctx: WorkflowContext[Never, str]) -> None:
+        ctx.yield_output(f"{question} {answer}")
+
+
+def kinds() -> Workflow:
+    """Return one executor whose state holds dicts of other kinds and flags."""
+    return WorkflowBuilder("kinds", Kinds("kinds")).build()
 
 
 BUILDERS: dict[str, Callable[[], Workflow]] = {
@@ -186,6 +222,12 @@ BUILDERS: dict[str, Callable[[], Workflow]] = {
     "deep": lambda: nested(2),
     "joined": joined,
     "shapes": shapes,
+    "pair": pair,
+    "inside": inside,
+    "beside": beside,
+    "desk_done": nested,
+    "deep_done": lambda: nested(2),
+    "kinds": kinds,
 }
 
 

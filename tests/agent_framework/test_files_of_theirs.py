@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from rehydrate import Status, WorkflowCheckpoint
+from rehydrate import InMemoryCheckpointStorage, LegacyRequest, Status, WorkflowCheckpoint
 from tests.agent_framework.here import (
     BUILDERS,
     FILES,
@@ -79,8 +79,34 @@ def test_what_is_imported_into_a_store_is_found_and_answered_from_there(kind, tm
     ]
     result = BUILDERS["nested"]().run_sync(responses={ours: False}, checkpoint_storage=place.open())
     assert (result.run_id, result.outputs) == (run.run_id, ["paid c-3: False, asked 1, last c-3"])
-    again = import_files(WITH_JOINS, "nested", storage=place.open())
-    assert [run.stored for run in again.runs] == [False]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_repeated_import_gives_the_run_that_the_store_has(kind, tmp_path) -> None:
+    """Its checkpoint, and the ids by which its questions are open there; those of an import of its own lead nowhere."""
+    place = StorePlace(kind, tmp_path / "runs.db")
+    (first,) = import_files(WITH_JOINS, "nested", storage=place.open()).runs
+    (again,) = import_files(WITH_JOINS, "nested", storage=place.open(), leave_out=["state:review"]).runs
+    assert (again.stored, again.left_out, again.questions) == (False, (), first.questions)
+    assert again.checkpoint.checkpoint_id == first.checkpoint.checkpoint_id
+    (ours,) = set(again.questions.values())
+    result = BUILDERS["nested"]().run_sync(responses={ours: False}, checkpoint_storage=place.open())
+    (last,) = import_files(WITH_JOINS, "nested", storage=place.open()).runs
+    assert (last.checkpoint.checkpoint_id, last.checkpoint.status) == (result.checkpoint_id, Status.IDLE)
+    assert (last.stored, last.questions) == (False, {})
+
+
+def test_a_repeated_import_does_not_take_another_question_for_the_same() -> None:
+    """A run of that id may have come from elsewhere: one question stands in the place of the other."""
+    store = InMemoryCheckpointStorage()
+    (run,) = import_files(WITH_JOINS, "flat").runs
+    claim, asked = Claim("c-1", 6000), datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
+    flat = BUILDERS["flat"]()
+    other = LegacyRequest("assess", Question(claim, "Pay 6000?", asked), bool)
+    checkpoint = WorkflowCheckpoint.legacy(flat, run.run_id, pending_requests=[other])
+    flat.run_sync(checkpoint=checkpoint, checkpoint_storage=store, message=claim)
+    (again,) = import_files(WITH_JOINS, "flat", storage=store).runs
+    assert (again.stored, again.questions) == (False, {})
 
 
 def test_values_come_through_exactly() -> None:

@@ -14,7 +14,8 @@ import pytest
 
 from rehydrate.service.agent_framework import child
 from rehydrate.service.agent_framework.inert import Refused
-from rehydrate.service.agent_framework.reading import FileReader
+from rehydrate.service.agent_framework.listed import DICTS
+from rehydrate.service.agent_framework.reading import FileReader, bytes_of
 from rehydrate.service.agent_framework.values import Values
 from tests.agent_framework.here import FILES, flat
 from tests.agent_framework.hostile import PROTO, bombs, calls, file_with, name, refusal, stored, text
@@ -126,11 +127,11 @@ def test_a_type_outside_of_the_list_is_named() -> None:
     ids=["scalars", "long", "containers", "numbers", "collections", "moments", "zones and paths"],
 )
 def test_values_of_the_standard_library_come_through_as_they_were(value) -> None:
-    """In value and, but for dicts of their own kind, in type."""
+    """In value and in type, but for dicts of another kind, which are what the import says."""
     with FileReader([]) as reader:
         tree = reader.tree(file_with(stored(value), "builtins:list"))
     _, *_, state = tree
-    made = Values(flat().program.codec, {}).value(state[2])
+    made = Values(flat().program.codec, dict.fromkeys(DICTS)).value(state[2])
     assert made == value
     assert [type(item) for item in made] == [dict if isinstance(item, dict) else type(item) for item in value]
 
@@ -142,18 +143,18 @@ def test_one_process_reads_good_files_after_bad_ones(tmp_path) -> None:
     empty.touch()
     names = ("Claim", "Everything", "Level", "Place", "Question", "Review")
     with FileReader([f":{type_name}" for type_name in names]) as reader:
-        first = reader.read(good)
+        first = reader.tree(bytes_of(good))
         for data in (b"[", b"{", b"[" * 100_000, b'{"a": 1, "a": 2}', b"\xff", file_with(bombs()["deep"])):
             with pytest.raises(Refused):
                 reader.tree(data)
         for path in (empty, tmp_path / "none.json", tmp_path):
             with pytest.raises(Refused):
-                reader.read(path)
+                reader.tree(bytes_of(path))
         assert reader._process is not None
         reader._process.kill()
         with pytest.raises(Refused, match="ended the process"):
             reader.tree(b"{}")
-        assert reader.read(good) == first
+        assert reader.tree(bytes_of(good)) == first
 
 
 def test_a_file_that_takes_too_long_is_given_up() -> None:

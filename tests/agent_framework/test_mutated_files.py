@@ -14,12 +14,12 @@ from rehydrate.service.agent_framework.importing import Placer
 from rehydrate.service.agent_framework.inert import Refused
 from rehydrate.service.agent_framework.listed import Listed
 from rehydrate.service.agent_framework.nodes import read_file
-from rehydrate.service.agent_framework.reading import FileReader
+from rehydrate.service.agent_framework.reading import FileReader, bytes_of
 from rehydrate.service.agent_framework.saved import saved_file
 from tests.agent_framework.here import BUILDERS, FILES, OF_BETAS
 from tests.agent_framework.mutations import changed, mutated
 
-NAMES = (":Claim", ":Question", ":Everything", ":Level", ":Place", ":Review", ":Ask", ":Draft", ":Box.Lid")
+NAMES = (":Claim", ":Question", ":Everything", ":Level", ":Place", ":Review", ":Ask", ":Draft", ":Box.Lid", ":Right")
 LISTED = Listed(NAMES)
 #: What the reading of a file may not do.
 FORBIDDEN = ("import", "open", "exec", "compile", "os.", "subprocess.", "socket.", "ctypes.", "marshal.", "pickle.")
@@ -72,7 +72,8 @@ def ends(trees) -> tuple[int, int]:
     taken = refused = 0
     for scenario, tree in trees:
         try:
-            placers[scenario].placed("file", saved_file(tree))
+            file, run = saved_file(tree)
+            placers[scenario].placed("file", file.checkpoint_id, run)
             taken += 1
         except (Refused, RehydrateError):
             refused += 1
@@ -102,7 +103,7 @@ def test_the_reading_process_survives_damaged_files() -> None:
     chance = random.Random(7)
     files = originals()
     with FileReader(NAMES) as reader:
-        reader.read(files[0])
+        reader.tree(bytes_of(files[0]))
         first = reader._process
         for _ in range(5000):
             with contextlib.suppress(Refused):

@@ -52,16 +52,16 @@ def test_a_question_is_answered_once(tmp_path, is_open) -> None:
     assert "is answered, and open or answered once more" in refused(folder, flat())
 
 
-def test_what_joins_held_where_nothing_was_open_is_refused() -> None:
-    """Like where something was; it is left out where that is said."""
+def test_what_joins_held_where_nothing_was_open_is_looked_at() -> None:
+    """Like where something was; it is left out where that is said, and with it the rest of the scope."""
     inside = Saved("level0", texts=False, joins={"FanInEdgeGroup:[]": ["d"]})
     whole = Saved("level1", texts=False, executions=[Execution("review1", inside)])
     program = nested().program
     values = Values(program.codec, {})
-    with pytest.raises(Refused, match="what joins held in review1#1: only the outermost workflow's"):
-        Placing(values, ()).context(whole, program.graph)
+    with pytest.raises(Refused, match="what joins held in review1#1: 'FanInEdgeGroup:\\[\\]' is no join"):
+        Placing(values, ()).root(whole, program.graph)
     placing = Placing(values, ("joins",))
-    placing.context(whole, program.graph)
+    placing.root(whole, program.graph)
     assert placing.placement.left_out == ["what joins held in review1#1"]
 
 

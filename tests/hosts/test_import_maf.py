@@ -43,6 +43,12 @@ def test_an_import_tells_a_person_what_became_of_each_file(theirs):
     assert [line.split()[0] for line in lines[3:]] == ["passed", "passed"]
     again = theirs(*words)
     assert (again.code, again.out.splitlines()[0].endswith(", which was there already")) == (0, True)
+    assert again.out.splitlines()[1] == lines[1]
+    ours = lines[1].split()[1]
+    assert theirs("answer", f"{ours}=true").code == 0
+    last = theirs(*words).out.splitlines()
+    assert last[0].endswith(".json: IDLE, which was there already")
+    assert [line.split()[0] for line in last[1:]] == ["passed", "passed"]
 
 
 def test_what_does_not_fit_is_refused_as_a_whole(theirs, tmp_path):

@@ -32,7 +32,8 @@ from rehydrate.model.checkpoint import Cause, Header, Status, Stored, key_text
 from rehydrate.model.plain import Plain
 from rehydrate.model.records import InstanceRecord, Key, Record, RunRecord, ScopeRecord, StateRecord
 
-from .legacy import ExecutionContext, LegacyMessage, LegacyRequest, legacy_run
+from .legacy import ExecutionContext, legacy_run
+from .legacy_messages import LegacyMessage, LegacyRequest
 from .program import HasProgram
 from .state_view import committed_parts
 from .subtree import grafted, subtree, without
@@ -178,15 +179,15 @@ class WorkflowCheckpoint:
         executor_states: Mapping[str, Mapping[str, object]] | None = None,
         messages: Sequence[LegacyMessage] = (),
     ) -> WorkflowCheckpoint:
-        """Return a checkpoint for a run that was made elsewhere: its state and its open questions, at any depth, and
-        messages on their way in its root.
+        """Return a checkpoint for a run that was made elsewhere: its state, its open questions, and messages on
+        their way or held by joins, at any depth.
 
-        What else sub-workflows had is not there, which a restore says with one logged warning. Raises `CaptureError`
-        where something has no place in the workflow.
+        Whatever else it had is not there, which a restore says with one logged warning. All that is in a scope counts
+        as descended from one input. Raises `CaptureError` where something has no place in the workflow.
         """
         program = workflow.program
-        root = ExecutionContext("", pending_requests, execution_contexts, state or {}, executor_states or {})
-        run = legacy_run(program, root, messages)
+        root = ExecutionContext("", pending_requests, execution_contexts, state or {}, executor_states or {}, messages)
+        run = legacy_run(program, root)
         pending = run.totals["request"]
         at_rest = Status.IDLE_WITH_PENDING_REQUESTS if pending else Status.IDLE
         header = Header(

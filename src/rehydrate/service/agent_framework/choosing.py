@@ -20,12 +20,12 @@ def of_workflow(files: Mapping[str, SavedFile], name: str) -> dict[str, SavedFil
 
     Raises `Refused` where they are of several.
     """
-    named = {file: saved for file, saved in files.items() if saved.graph is None or saved.run.name == name}
+    named = {file: saved for file, saved in files.items() if saved.graph is None or saved.name == name}
     if any(saved.graph is not None for saved in named.values()):
         return named
     graphs = {saved.graph for saved in files.values() if saved.graph is not None}
     if len(graphs) > 1:
-        names = ", ".join(sorted({repr(saved.run.name) for saved in files.values() if saved.graph is not None}))
+        names = ", ".join(sorted({repr(saved.name) for saved in files.values() if saved.graph is not None}))
         raise Refused(f"the folder holds files of several workflows ({names}), and none is called {name!r}")
     return dict(files)
 
@@ -34,14 +34,13 @@ def newest(files: Mapping[str, SavedFile]) -> dict[str, str]:
     """Return for each file that is not the newest of its run which checkpoint comes behind it."""
     answered: dict[str, set[str]] = {}
     for saved in files.values():
-        for message in saved.run.messages:
-            if message.answers is not None:
-                answered.setdefault(message.answers.request_id, set()).add(saved.checkpoint_id)
+        for request_id in saved.answered:
+            answered.setdefault(request_id, set()).add(saved.checkpoint_id)
     _check_order(files)
     behind = {saved.previous: saved.checkpoint_id for saved in files.values() if saved.previous is not None}
     later = {file: behind[saved.checkpoint_id] for file, saved in files.items() if saved.checkpoint_id in behind}
     for file, saved in files.items():
-        answering = (other for asked in saved.run.asked for other in answered.get(asked.request_id, ()))
+        answering = (other for request_id in saved.asked for other in answered.get(request_id, ()))
         by = {other for other in answering if other != saved.checkpoint_id}
         if by and file not in later:
             later[file] = min(by)

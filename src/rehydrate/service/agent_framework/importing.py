@@ -1,11 +1,13 @@
 """`import_agent_framework`: files of theirs in, legacy runs with answerable questions out.
 
 All files are read and placed before anything is stored; one that is refused keeps all out, unless the caller says so.
+Those that are chosen are read a second time, so that no more than one file is held at once.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,24 +16,26 @@ from typing import Final
 
 from rehydrate.api.workflow import Workflow
 from rehydrate.engine import reading as run_reading
+from rehydrate.engine.run import Run
 from rehydrate.errors import (
     AgentFrameworkImportError,
     CommitConflictError,
     RehydrateError,
+    RunNotFoundError,
     WrongCallError,
 )
 from rehydrate.ids import check_id
-from rehydrate.model.checkpoint import Archive, Commit, Lease, Put, RequestRow
+from rehydrate.model.checkpoint import Archive, Commit, Latest, Lease, Put, RequestRow
 from rehydrate.ports import CheckpointStorage
-from rehydrate.runtime.checkpoint import WorkflowCheckpoint
+from rehydrate.runtime.checkpoint import WorkflowCheckpoint, restored
 from rehydrate.service.arguments import check_store
 
 from .choosing import newest, of_workflow
 from .inert import Refused
-from .on_the_way import messages_of
-from .placing import WHOLES, Placing, Question
-from .reading import FileReader
-from .saved import SavedFile, saved_file
+from .placement import WHOLES, Question
+from .placing import Placing
+from .reading import FileReader, bytes_of
+from .saved import Saved, SavedFile, saved_file
 from .values import TypeMap, Values
 
 _SUFFIX: Final = ".json"
@@ -44,7 +48,8 @@ class ImportedAgentRun:
     """One checkpoint of theirs as a run here.
 
     `questions` maps the ids that open questions had there to those that they have here; `left_out` tells what was not
-    taken in. `stored` is false where there is no store, or the store had the run already.
+    taken in. `stored` is false where there is no store, or the store had the run already: then the checkpoint is the
+    head that it has there, `questions` are those of the file that are open in it, and nothing is told as left out.
     """
 
     file: str
@@ -126,65 +131,83 @@ class Placer:
         """Names of types that files may hold, for the closed list."""
         return self._values.names
 
-    def placed(self, file: str, found: SavedFile) -> ImportedAgentRun:
+    def placed(self, file: str, checkpoint_id: str, saved: Saved) -> ImportedAgentRun:
         """Return a checkpoint of theirs as a run. Raises `Refused`, and errors of a workflow that it does not fit."""
-        graph = self._workflow.program.graph
-        values = self._early if found.run.texts else self._values
-        placing = Placing(values, self._leave_out)
-        context = placing.context(found.run, graph)
-        messages = messages_of(found.run, graph, placing, values.value)
+        placing = Placing(self._early if saved.texts else self._values, self._leave_out)
+        root = placing.root(saved, self._workflow.program.graph)
         checkpoint = WorkflowCheckpoint.legacy(
             self._workflow,
-            check_id(found.checkpoint_id, "run id"),
-            state=context.state,
-            pending_requests=context.pending_requests,
-            execution_contexts=context.execution_contexts,
-            executor_states=context.executor_states,
-            messages=messages,
+            check_id(checkpoint_id, "run id"),
+            state=root.state,
+            pending_requests=root.pending_requests,
+            execution_contexts=root.execution_contexts,
+            executor_states=root.executor_states,
+            messages=root.messages,
         )
         placement = placing.placement
         return ImportedAgentRun(file, checkpoint, _ids(checkpoint, placement.questions), tuple(placement.left_out))
 
 
-def _imported(placer: Placer, name: str, folder: Path, *, every: bool) -> AgentFrameworkImport:
-    """Return what each file of a folder is for the workflow of that name."""
-    saved, refused = _read(placer.names, _files(folder))
-    passed: dict[str, str] = {}
-    try:
-        mine = of_workflow(saved, name)
-        later = {} if every else newest(mine)
-    except Refused as error:
-        raise AgentFrameworkImportError(str(folder), (*refused.items(), (str(folder), str(error)))) from error
-    runs: list[ImportedAgentRun] = []
-    for file, found in saved.items():
-        if file not in mine:
-            passed[file] = f"it is of workflow {found.run.name!r}"
-        elif file in later:
-            passed[file] = f"checkpoint {later[file]!r} comes behind it"
-        else:
-            try:
-                runs.append(placer.placed(file, found))
-            except (Refused, RehydrateError) as error:
-                refused[file] = _said(error)
-    return AgentFrameworkImport(tuple(runs), passed, refused)
+class _Folder:
+    """The files of one import. Of each only what choosing needs is kept, with a digest of what was read."""
 
+    def __init__(self, reader: FileReader, paths: Sequence[Path]) -> None:
+        self._reader = reader
+        self._paths = {path.name: path for path in paths}
+        self._digests: dict[str, bytes] = {}
 
-def _read(names: Sequence[str], files: Sequence[Path]) -> tuple[dict[str, SavedFile], dict[str, str]]:
-    saved: dict[str, SavedFile] = {}
-    refused: dict[str, str] = {}
-    ids: dict[str, str] = {}
-    with FileReader(names) as reader:
-        for path in files:
+    def survey(self) -> tuple[dict[str, SavedFile], dict[str, str]]:
+        """Read all files; return what there is to choose from, and what is refused and why."""
+        found: dict[str, SavedFile] = {}
+        refused: dict[str, str] = {}
+        ids: dict[str, str] = {}
+        for name, path in self._paths.items():
             try:
-                found = saved_file(reader.read(path))
-                first = ids.setdefault(found.checkpoint_id, path.name)
-                if first != path.name:
+                data = bytes_of(path)
+                found[name], _ = saved_file(self._reader.tree(data))
+                first = ids.setdefault(found[name].checkpoint_id, name)
+                if first != name:
+                    del found[name]
                     raise Refused(f"it is the same checkpoint as {first}: keep one of the two files")
             except Refused as error:
-                refused[path.name] = _said(error)
+                refused[name] = _said(error)
             else:
-                saved[path.name] = found
-    return saved, refused
+                self._digests[name] = hashlib.sha256(data).digest()
+        return found, refused
+
+    def run(self, name: str) -> Saved:
+        """Read the run of a file that was chosen. Raises `Refused` where the file is not what it was."""
+        data = bytes_of(self._paths[name])
+        if hashlib.sha256(data).digest() != self._digests[name]:
+            raise Refused("it was changed during the import: repeat it once nothing writes into the folder")
+        _, run = saved_file(self._reader.tree(data))
+        return run
+
+
+def _imported(placer: Placer, name: str, folder: Path, *, every: bool) -> AgentFrameworkImport:
+    """Return what each file of a folder is for the workflow of that name."""
+    paths = _files(folder)
+    with FileReader(placer.names) as reader:
+        files = _Folder(reader, paths)
+        found, refused = files.survey()
+        passed: dict[str, str] = {}
+        try:
+            mine = of_workflow(found, name)
+            later = {} if every else newest(mine)
+        except Refused as error:
+            raise AgentFrameworkImportError(str(folder), (*refused.items(), (str(folder), str(error)))) from error
+        runs: list[ImportedAgentRun] = []
+        for file, saved in found.items():
+            if file not in mine:
+                passed[file] = f"it is of workflow {saved.name!r}"
+            elif file in later:
+                passed[file] = f"checkpoint {later[file]!r} comes behind it"
+            else:
+                try:
+                    runs.append(placer.placed(file, saved.checkpoint_id, files.run(file)))
+                except (Refused, RehydrateError) as error:
+                    refused[file] = _said(error)
+    return AgentFrameworkImport(tuple(runs), passed, refused)
 
 
 def _said(error: Exception) -> str:
@@ -223,5 +246,25 @@ async def _stored(store: CheckpointStorage, run: ImportedAgentRun) -> ImportedAg
     except CommitConflictError:
         if await store.head(header.run_id) is None:
             raise
-        return run
+        return await _there_already(store, run)
     return ImportedAgentRun(run.file, run.checkpoint, run.questions, run.left_out, stored=True)
+
+
+async def _there_already(store: CheckpointStorage, run: ImportedAgentRun) -> ImportedAgentRun:
+    """Return a run as the store has it: each import makes ids of its own, and those of this one lead nowhere."""
+    stored = await store.load(Latest(run.run_id))
+    if stored is None:
+        raise RunNotFoundError(run.run_id)
+    checkpoint = restored(stored)
+    there = {asked: request_id for request_id, asked in _asked(checkpoint.records).items()}
+    asked = _asked(run.checkpoint.records)
+    questions = {theirs: there[asked[ours]] for theirs, ours in run.questions.items() if asked[ours] in there}
+    return ImportedAgentRun(run.file, checkpoint, questions)
+
+
+def _asked(run: Run) -> dict[str, tuple[object, ...]]:
+    """Return by its id what makes an open question the same in two imports: its place, what it asks, for what."""
+    return {
+        item.request_id: (item.known, item.record.data, item.record.response_type)
+        for item in run_reading.open_requests(run)
+    }

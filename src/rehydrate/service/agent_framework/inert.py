@@ -29,10 +29,14 @@ GroupKind: TypeAlias = Literal["list", "tuple", "set", "frozenset", "dict", "deq
 
 @dataclass(eq=False, slots=True)
 class Group:
-    """A container; of a dict, keys and values take turns. It may contain itself, which nothing here follows."""
+    """A container; of a dict, keys and values take turns. It may contain itself, which nothing here follows.
+
+    `name` is the class of a dict that is more than one.
+    """
 
     kind: GroupKind
     items: list[object] = field(default_factory=list[object])
+    name: str = ""
 
 
 @dataclass(eq=False, slots=True)

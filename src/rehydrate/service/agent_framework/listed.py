@@ -10,6 +10,8 @@ from typing import Final
 
 from .inert import MAX_NAME, Refused
 
+#: Dicts that are more than a dict, which no workflow stores: an import says what they are here.
+DICTS: Final = ("collections:Counter", "collections:OrderedDict", "collections:defaultdict")
 #: Values and types of the standard library, and what their bytes name to be made.
 _STANDARD: Final = frozenset(
     {
@@ -21,7 +23,8 @@ _STANDARD: Final = frozenset(
             )
         ),
         *(f"datetime:{name}" for name in ("date", "datetime", "time", "timedelta", "timezone")),
-        *(f"collections:{name}" for name in ("Counter", "OrderedDict", "defaultdict", "deque")),
+        *DICTS,
+        "collections:deque",
         *(
             f"{module}:{name}"
             for module in ("pathlib", "pathlib._local")

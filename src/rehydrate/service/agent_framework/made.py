@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final, cast
 
 from .inert import MAX_NUMBER, Group, GroupKind, Made, Named, Refused, Scalar
-from .listed import Listed
+from .listed import DICTS, Listed
 
 _DATETIME: Final = 10
 _TIME: Final = 6
@@ -189,16 +189,21 @@ def _path(kind: str) -> Callable[[list[object]], Scalar]:
     return make
 
 
-def _dict(items: list[object]) -> Group:
-    match items:
-        case []:
-            return Group("dict")
-        case [Named()]:  # the factory of a defaultdict
-            return Group("dict")
-        case [Group(kind="dict") as whole]:
-            return Group("dict", list(whole.items))
-        case _:
-            raise Refused("a stored dict is none")
+def _dict(name: str) -> Callable[[list[object]], Group]:
+    """Make a dict of a class that is more than one: its name is kept, so that nothing takes it for a plain one."""
+
+    def make(items: list[object]) -> Group:
+        match items:
+            case []:
+                return Group("dict", name=name)
+            case [Named() | None]:  # the factory of a defaultdict
+                return Group("dict", name=name)
+            case [Group(kind="dict") as whole]:
+                return Group("dict", list(whole.items), name)
+            case _:
+                raise Refused("a stored dict is none")
+
+    return make
 
 
 def _deque(items: list[object]) -> Group:
@@ -264,9 +269,7 @@ _CALLS: Final = cast(
         "builtins:set": _collected("set"),
         "builtins:frozenset": _collected("frozenset"),
         "builtins:bytearray": _bytearray,
-        "collections:OrderedDict": _dict,
-        "collections:defaultdict": _dict,
-        "collections:Counter": _dict,
+        **{name: _dict(name) for name in DICTS},
         "collections:deque": _deque,
         "pathlib:PosixPath": _path("path"),
         "pathlib:WindowsPath": _path("path"),

@@ -105,6 +105,8 @@ class _Writer:
                 return self._json_object(cast("dict[str, object]", value), depth)
             case list():
                 return ["l", *self._each(cast("list[object]", value), depth)]
+            case Group(name=name, items=items) if name:
+                return ["o", name, False, ["l"], ["d", *self._each(items, depth + 1)]]
             case Group(kind=kind, items=items):
                 return [_LETTERS[kind], *self._each(items, depth)]
             case Named(name):

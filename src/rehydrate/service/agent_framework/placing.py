@@ -5,51 +5,21 @@ Whatever has no place is refused, unless the caller has named it to be left out;
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping
 from functools import partial
-from typing import Final, TypeVar
 
 from rehydrate.errors import EffectError
 from rehydrate.graph.definition import Definition
 from rehydrate.ids import child_path
-from rehydrate.runtime.legacy import ExecutionContext, LegacyRequest
+from rehydrate.runtime.legacy import ExecutionContext
+from rehydrate.runtime.legacy_messages import LegacyMessage, LegacyRequest
 
 from .inert import Refused
+from .on_the_way import OnTheWay
+from .placement import Placement, Question, where
 from .saved import Asked, Execution, Saved
 from .trees import Node
 from .values import Values
-
-Value = TypeVar("Value")
-#: What can be left out as a whole; `state:KEY` and `executor:ID` name one.
-WHOLES: Final = ("state", "executors", "messages", "joins")
-
-
-@dataclass(frozen=True)
-class Question:
-    """Where a question of theirs stands here."""
-
-    path: str
-    name: str
-
-
-@dataclass
-class Placement:
-    """What was placed, by the ids that questions had, and what was left out."""
-
-    leave_out: Collection[str]
-    questions: dict[str, Question] = field(default_factory=dict[str, Question])
-    left_out: list[str] = field(default_factory=list[str])
-
-    def kept(self, whole: str, one: str, what: str, make: Callable[[], Value]) -> list[Value]:
-        """Return a piece, or nothing where it is named to be left out. Raises `Refused`, which says how to name it."""
-        if whole in self.leave_out or one in self.leave_out:
-            self.left_out.append(what)
-            return []
-        try:
-            return [make()]
-        except Refused as error:
-            raise Refused(f"{what}: {error}. To do without it, leave out {one!r}") from error
 
 
 class Placing:
@@ -58,22 +28,35 @@ class Placing:
     def __init__(self, values: Values, leave_out: Collection[str]) -> None:
         self._values = values
         self.placement = Placement(leave_out)
+        self._on_the_way = OnTheWay(self.placement, values.value, self._request)
 
-    def context(self, saved: Saved, graph: Definition, path: str = "", executor_id: str = "") -> ExecutionContext:
-        """Return what a running workflow had, with all below it. Raises `Refused`."""
+    def root(self, saved: Saved, graph: Definition) -> ExecutionContext:
+        """Return what the outermost workflow had, with all below it. Raises `Refused`."""
+        context = self._context(saved, graph)
+        self._on_the_way.check_answers_arrived()
+        return context
+
+    def _context(self, saved: Saved, graph: Definition, path: str = "", executor_id: str = "") -> ExecutionContext:
+        """Return what a running workflow had, with all below it."""
+        self._on_the_way.note_answers_below(saved, graph, path)
         below = _Below(path)
         for execution in saved.executions:
             self._execution(execution, graph, below)
         requests: list[LegacyRequest] = []
+        messages: list[LegacyMessage] = []
         for asked in saved.asked:
-            self._question(asked, graph, below, requests)
-        if path and saved.messages:
-            self.placement.kept("messages", "messages", f"{len(saved.messages)} messages in {path}", _cannot_go_on)
-        if path and saved.joins:
-            self.placement.kept("joins", "joins", f"what joins held in {path}", _cannot_go_on)
-        return ExecutionContext(
-            executor_id, requests, below.contexts, self._state(saved, path), self._executor_states(saved, graph, path)
-        )
+            if asked.executor_id in graph.children or asked.inner is not None:
+                self._passed_on(asked, graph, below)
+                continue
+            request = self._request(asked, graph, path)
+            answers = self._on_the_way.answers(asked, request)
+            messages += answers
+            if not answers:
+                requests.append(request)
+                self._note(asked, path, request, len(requests))
+        state, kept = self._state(saved, path), self._executor_states(saved, graph, path)
+        messages += self._on_the_way.messages(saved, graph, path)
+        return ExecutionContext(executor_id, requests, below.contexts, state, kept, messages)
 
     def _execution(self, execution: Execution, graph: Definition, below: _Below) -> None:
         name = execution.executor_id
@@ -81,38 +64,37 @@ class Placing:
         if child is None:
             raise Refused(f"{below.path or 'the workflow'} has no sub-workflow {name!r}")
         path = below.next_path(name)
-        if not _is_open(execution.inside) and not graph.nesting[name].shared:
-            inside = execution.inside
-            if inside.state or inside.executor_states:
-                self.placement.left_out.append(f"the state of {path}, in which nothing was open")
-            if inside.joins:
-                self.placement.kept("joins", "joins", f"what joins held in {path}", _cannot_go_on)
-            return
-        below.add(self.context(execution.inside, child, path, name))
+        inside, shared = execution.inside, graph.nesting[name].shared
+        if shared or _has_work(inside):
+            context = self._context(inside, child, path, name)
+            if shared or context.pending_requests or context.execution_contexts or context.messages:
+                below.add(context)
+                return
+        if inside.state or inside.executor_states:
+            self.placement.left_out.append(f"the state of {path}, in which nothing was open")
 
-    def _question(self, asked: Asked, graph: Definition, below: _Below, requests: list[LegacyRequest]) -> None:
-        """Place a question: a sub-workflow's where it was asked, so that one passed on by a parent is there already."""
-        placed = self.placement.questions
-        if asked.inner is not None:
-            if asked.inner not in placed:
-                raise Refused(f"question {asked.request_id!r} passes on {asked.inner!r}, which is not in the file")
-            placed[asked.request_id] = placed[asked.inner]
-        elif asked.executor_id in graph.children:
-            if asked.request_id not in placed:
-                self._lower(asked, graph, below)
-        elif asked.executor_id not in graph.executors:
-            raise Refused(
-                f"question {asked.request_id!r} is of executor {asked.executor_id!r}, which"
-                f" {below.path or 'the workflow'} does not have"
-            )
+    def _passed_on(self, asked: Asked, graph: Definition, below: _Below) -> None:
+        """Find a sub-workflow's question where it was asked; where nothing else is known of it, place it."""
+        placed, answered = self.placement.questions, self.placement.answered
+        inner = asked.inner or asked.request_id
+        if inner in answered:
+            if asked.request_id not in answered:
+                raise Refused(f"question {asked.request_id!r} passes on {inner!r}, which is answered")
+        elif inner in placed:
+            placed[asked.request_id] = placed[inner]
+        elif asked.inner is not None:
+            raise Refused(f"question {asked.request_id!r} passes on {asked.inner!r}, which is not in the file")
         else:
-            request = self.request(asked, graph)
-            requests.append(request)
-            self._note(asked, below.path, request, len(requests))
+            self._lower(asked, graph, below)
 
-    def request(self, asked: Asked, graph: Definition) -> LegacyRequest:
-        """Return a question of an executor of a graph. Raises `Refused`."""
+    def _request(self, asked: Asked, graph: Definition, path: str = "") -> LegacyRequest:
+        """Return a question of an executor of a graph."""
         what = f"question {asked.request_id!r} of {asked.executor_id!r}"
+        if asked.executor_id not in graph.executors:
+            raise Refused(
+                f"question {asked.request_id!r} is of executor {asked.executor_id!r}, which {path or 'the workflow'}"
+                " does not have"
+            )
         try:
             data = self._values.value(asked.data)
             response = self._response(asked, data, graph, asked.executor_id)
@@ -162,7 +144,7 @@ class Placing:
     def _state(self, saved: Saved, path: str) -> dict[str, object]:
         found: dict[str, object] = {}
         for key, node in saved.state.items():
-            what = f"state key {key!r}" + (f" in {path}" if path else "")
+            what = f"state key {key!r}{where(path)}"
             for value in self.placement.kept("state", f"state:{key}", what, partial(self._values.value, node)):
                 found[key] = value
         return found
@@ -170,7 +152,7 @@ class Placing:
     def _executor_states(self, saved: Saved, graph: Definition, path: str) -> dict[str, dict[str, object]]:
         found: dict[str, dict[str, object]] = {}
         for executor_id, state in saved.executor_states.items():
-            what = f"the state of executor {executor_id!r}" + (f" in {path}" if path else "")
+            what = f"the state of executor {executor_id!r}{where(path)}"
             make = partial(self._instance, graph, executor_id, state)
             for kept in self.placement.kept("executors", f"executor:{executor_id}", what, make):
                 found[executor_id] = kept
@@ -200,12 +182,9 @@ class _Below:
         self.contexts.append(context)
 
 
-def _is_open(saved: Saved) -> bool:
-    return bool(saved.asked or saved.messages) or any(_is_open(inner.inside) for inner in saved.executions)
-
-
-def _cannot_go_on() -> None:
-    raise Refused("only the outermost workflow's are taken in")
+def _has_work(saved: Saved) -> bool:
+    here = bool(saved.asked or saved.messages or saved.joins)
+    return here or any(_has_work(inner.inside) for inner in saved.executions)
 
 
 def _answers_to(graph: Definition, executor_id: str, data: object) -> Iterator[object]:

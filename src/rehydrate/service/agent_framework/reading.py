@@ -40,21 +40,6 @@ class FileReader:
     def __exit__(self, *_error: object) -> None:
         self._stop()
 
-    def read(self, path: Path) -> Node:
-        """Return the tree of a file. Raises `Refused`."""
-        try:
-            with open(path, "rb", opener=_opened) as file:  # a path's has no opener
-                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                    raise Refused("it is no regular file")
-                data = file.read(MAX_FILE + 1)
-        except OSError as error:
-            raise Refused(f"it cannot be opened ({error.strerror or error})") from error
-        if len(data) > MAX_FILE:
-            raise Refused(f"it has more than {MAX_FILE} bytes")
-        if not data:
-            raise Refused("it is empty")
-        return self.tree(data)
-
     def tree(self, data: bytes) -> Node:
         """Return the tree of a file's bytes. Raises `Refused`."""
         process = self._process or self._start()
@@ -98,6 +83,22 @@ class FileReader:
         if overdue:
             return f"it takes more than {self._seconds:g} seconds to read"
         return f"{_DIED}, which tried something forbidden" if code == FORBIDDEN else _DIED
+
+
+def bytes_of(path: Path) -> bytes:
+    """Return what is in a file. Raises `Refused`."""
+    try:
+        with open(path, "rb", opener=_opened) as file:  # a path's has no opener
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise Refused("it is no regular file")
+            data = file.read(MAX_FILE + 1)
+    except OSError as error:
+        raise Refused(f"it cannot be opened ({error.strerror or error})") from error
+    if len(data) > MAX_FILE:
+        raise Refused(f"it has more than {MAX_FILE} bytes")
+    if not data:
+        raise Refused("it is empty")
+    return data
 
 
 def _opened(path: str, flags: int) -> int:

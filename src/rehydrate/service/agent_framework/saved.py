@@ -18,8 +18,11 @@ VERSION: Final = "1.0"
 _EXECUTORS: Final = "_executor_state"
 _EDGES: Final = "_edge_state"
 _OF_REQUESTS: Final = "_af_pending_request_info"
+#: Always there since release 1.19. What joins held is there since 1.18, but only where they held something: with this
+#: key in it, a file that says nothing of joins says that they held nothing.
+_SINCE_JOINS: Final = "_resolved_workflow_run_kwargs"
 #: What the framework keeps among the state of the application.
-_KWARGS: Final = ("_workflow_run_kwargs", "_resolved_workflow_run_kwargs", "_routed_workflow_run_kwargs")
+_KWARGS: Final = ("_workflow_run_kwargs", _SINCE_JOINS, "_routed_workflow_run_kwargs")
 _RAW_KWARGS: Final = ("_raw_function_invocation_kwargs", "_raw_client_kwargs")
 _CHILD: Final = "sub_workflow_checkpoint"
 #: Fields of the base class that questions had in the first betas.
@@ -69,7 +72,7 @@ class Saved:
     executor_states: dict[str, dict[str, Node]] = field(default_factory=dict[str, dict[str, Node]])
     executions: list[Execution] = field(default_factory=list[Execution])
     messages: list[Message] = field(default_factory=list[Message])
-    #: Messages that joins hold, by the sources of the join and its target; `None` where the release did not keep them.
+    #: Messages that joins hold, by the sources of the join and its target; `None` where the file does not say.
     joins: dict[str, Node] | None = None
     #: Settings of the run that are kept among the state and have no place here.
     kwargs: tuple[str, ...] = ()
@@ -77,23 +80,25 @@ class Saved:
 
 @dataclass(frozen=True)
 class SavedFile:
-    """A whole file: the checkpoint, its place among others, and the run.
+    """What choosing among files needs to know of one: the checkpoint, its place among others, and its questions.
 
     Later releases keep the checkpoint before it (`previous`) and a hash of the graph; early ones which workflow object
-    wrote it (`chain`).
+    wrote it (`chain`). `asked` are the questions open in its root, `answered` those that an answer is on its way to.
     """
 
     checkpoint_id: str
+    name: str
     previous: str | None
     graph: str | None
     chain: str | None
     made: datetime
     iteration: int
-    run: Saved
+    asked: frozenset[str]
+    answered: frozenset[str]
 
 
-def saved_file(tree: Node) -> SavedFile:
-    """Return the checkpoint of a file's tree. Raises `Refused`."""
+def saved_file(tree: Node) -> tuple[SavedFile, Saved]:
+    """Return the checkpoint of a file's tree, and the run in it. Raises `Refused`."""
     fields = fields_of(tree, "the file")
     what = "the file"
     version = fields.get("version", VERSION)
@@ -103,15 +108,22 @@ def saved_file(tree: Node) -> SavedFile:
         raise Refused(f"it has version {version!r}, and version {VERSION!r} is known")
     iteration = fields.get("iteration_count")
     previous, graph = fields.get("previous_checkpoint_id"), fields.get("graph_signature_hash")
-    return SavedFile(
-        text_of(fields, "checkpoint_id", what),
+    checkpoint_id = text_of(fields, "checkpoint_id", what)
+    chain = None if graph is not None else text_of(fields, "workflow_id", what)
+    made = _moment(text_of(fields, "timestamp", what))
+    run = _saved(fields)
+    file = SavedFile(
+        checkpoint_id,
+        run.name,
         previous if isinstance(previous, str) else None,
         graph if isinstance(graph, str) else None,
-        None if graph is not None else text_of(fields, "workflow_id", what),
-        _moment(text_of(fields, "timestamp", what)),
+        chain,
+        made,
         iteration if isinstance(iteration, int) else 0,
-        _saved(fields),
+        frozenset(asked.request_id for asked in run.asked),
+        frozenset(message.answers.request_id for message in run.messages if message.answers is not None),
     )
+    return file, run
 
 
 def _moment(timestamp: str) -> datetime:
@@ -137,7 +149,7 @@ def _common(fields: dict[str, Node], name: str, state_key: str, *, texts: bool) 
     state = fields_of(fields[state_key], "the state")
     saved = Saved(text_of(fields, name, "the checkpoint"), texts)
     executors = fields_of(state.pop(_EXECUTORS, ["d"]), "the executors' state")
-    edges = state.pop(_EDGES, None)
+    edges = state.pop(_EDGES, ["d"] if _SINCE_JOINS in state else None)
     if edges is not None:
         saved.joins = fields_of(edges, "the edges' state")
     _take_state(saved, state)

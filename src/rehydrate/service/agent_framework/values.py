@@ -10,7 +10,7 @@ import datetime as dt
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
-from enum import Enum
+from enum import Enum, Flag
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from types import GenericAlias
 from typing import Final, Optional, TypeAlias, Union, cast
@@ -25,7 +25,7 @@ from rehydrate.errors import UnknownZoneError
 
 from .early import fitted, new_tuple
 from .inert import Refused
-from .listed import is_theirs
+from .listed import DICTS, is_theirs
 from .trees import Node, fields_of
 
 #: What a type of theirs stands for: a type here, a function that makes a value of its fields, or `None` for the fields
@@ -127,6 +127,8 @@ class Values:
         return entry.type
 
     def _object(self, name: str, args: list[Node], state: Node, *, is_tuple: bool) -> object:
+        if name in DICTS:
+            return self._dict(name, self.value(state))
         if name in self._types:
             target = self._types[name]
             if not isinstance(target, type):
@@ -141,20 +143,42 @@ class Values:
             raise Refused(f"the workflow has no type for {name!r}")
         return self._typed(target, name, args, state, is_tuple=is_tuple)
 
+    def _dict(self, name: str, made: object) -> object:
+        """Return a dict that was more than one as what `types` says."""
+        target = self._types.get(name)
+        if name not in self._types or isinstance(target, type):
+            raise Refused(f"no workflow stores a {name!r}: map it in types, to None for a dict, or to a function of it")
+        return made if target is None else _made(target, made, name)
+
     def _typed(self, target: type[object], name: str, args: list[Node], state: Node, *, is_tuple: bool) -> object:
         if issubclass(target, Enum):
-            return _member(target, [self.value(arg) for arg in args])
+            return self._member(target, [self.value(arg) for arg in args], name)
         if tuple in target.__mro__:
             return self._tuple(target, [self.value(arg) for arg in args], is_tuple=is_tuple)
         if args:
             raise Refused(f"an object of {name!r} was made with arguments, which are not read")
         return self._instance(target, state, name)
 
-    def _instance(self, target: type, state: Node, name: str) -> object:
-        """Put an instance together from its fields."""
+    def _member(self, target: type[Enum], args: list[object], name: str) -> object:
+        if len(args) == 1 and issubclass(target, Flag):  # combined flags are members, too, and no list has them
+            return self._built(self._entry(target, name), {"value": args[0]}, name)
+        return _member(target, args)
+
+    def _entry(self, target: type, name: str) -> Entry:
         entry = self._entries.get(target)
         if entry is None:
             raise Refused(f"{target.__name__}, for {name!r}, is no type that the workflow stores")
+        return entry
+
+    def _built(self, entry: Entry, fields: dict[str, object], name: str) -> object:
+        try:
+            return entry.layout.build(fields)
+        except FieldsDiffer as error:
+            raise Refused(f"an object of {name!r} does not fit {entry.type.__name__}: {error}") from error
+
+    def _instance(self, target: type, state: Node, name: str) -> object:
+        """Put an instance together from its fields."""
+        entry = self._entry(target, name)
         match state:
             case ["l" | "t", *items] if not _has_slots(state):  # of a frozen class with slots
                 if len(items) != len(entry.layout.fields):
@@ -164,10 +188,7 @@ class Values:
                 fields = self._fields(state, name)
         if self._texts:
             fields = fitted(target, fields)
-        try:
-            return entry.layout.build(fields)
-        except FieldsDiffer as error:
-            raise Refused(f"an object of {name!r} does not fit {target.__name__}: {error}") from error
+        return self._built(entry, fields, name)
 
     def _fields(self, state: Node, name: str) -> dict[str, object]:
         if state is None:
