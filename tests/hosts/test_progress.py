@@ -12,7 +12,7 @@ from rehydrate import WorkflowBuilder, executor
 from rehydrate.hosts.cli.activity import Activity
 from rehydrate.hosts.cli.drawing import Drawing
 from rehydrate.hosts.cli.output import Output, printable
-from rehydrate.hosts.cli.told import event_document, event_line
+from rehydrate.hosts.cli.told import event_document, event_line, plain_value
 from rehydrate.model import events
 from rehydrate.model.checkpoint import Status
 from rehydrate.model.effects import Failure
@@ -154,6 +154,36 @@ def test_steps_attempts_and_progress_stand_with_their_executor():
     assert next(activity.lines()).note == "attempt 1 failed, again in 2 s"
     activity.take(Emitted(**at, data="half"), 3.0)
     assert next(activity.lines()).note == "half"
+
+
+def test_an_executor_that_is_tried_again_is_one_line_and_not_counted_twice():
+    """Its next attempt begins as an invocation does; one beside it is another."""
+    activity = Activity(0.0)
+    at = {"executor_id": "f", "live": True}
+    activity.take(InvocationStarted(**at), 1.0)
+    activity.take(AttemptFailed(**at, attempt=1, failure=BROKEN, again=4.0), 2.0)
+    (line,) = activity.lines()
+    assert (line.label, line.note) == ("f", "attempt 1 failed, again in 4 s")
+    activity.take(InvocationStarted(**at), 6.0)
+    (line,) = activity.lines()
+    assert (line.label, line.since, line.note) == ("f", 1.0, "")
+    activity.take(InvocationStarted(**at), 7.0)
+    assert shown(activity) == ["f x2"]
+
+
+def test_what_has_no_text_is_no_reason_to_stop_looking():
+    """What an executor tells may be of any class, also of one whose text cannot be made."""
+
+    class Textless:
+        def __str__(self) -> str:
+            raise RuntimeError("no text")
+
+    activity = Activity(0.0)
+    at = {"executor_id": "f", "live": True}
+    activity.take(InvocationStarted(**at), 1.0)
+    activity.take(Emitted(**at, data=Textless()), 2.0)
+    assert next(activity.lines()).note == "<its text could not be made: RuntimeError>"
+    assert plain_value(Textless(), CODEC) == "<its text could not be made: RuntimeError>"
 
 
 def test_the_drawing_fits_its_terminal():

@@ -21,7 +21,7 @@ _OF_GROUP: Final = 5
 
 def told(error: BaseException) -> str:
     """Return an exception's class and text; of an error of this library without the next action, which is told once."""
-    return f"{type(error).__name__}: {_text(lambda: _said(error), _TEXT)}"
+    return f"{type(error).__name__}: {safe_text(lambda: _said(error), _TEXT)}"
 
 
 def _said(error: BaseException) -> str:
@@ -46,11 +46,12 @@ def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]
 
 def failure_of(error: BaseException, kind: FailureKind) -> Failure:
     """Return an exception as it is recorded."""
-    trace = _text(lambda: "".join(traceback.format_exception(error, limit=-8)), _TRACE)
-    return Failure(kind, type(error).__name__, _text(lambda: _said(error), _TEXT), trace)
+    trace = safe_text(lambda: "".join(traceback.format_exception(error, limit=-8)), _TRACE)
+    return Failure(kind, type(error).__name__, safe_text(lambda: _said(error), _TEXT), trace)
 
 
-def _text(make: Callable[[], str], limit: int) -> str:
+def safe_text(make: Callable[[], str], limit: int) -> str:
+    """Return the end of a text that user code makes, or what that raised."""
     try:
         text = make()
     except Exception as problem:  # user code: its own __str__

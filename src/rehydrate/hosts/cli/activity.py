@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from rehydrate.model.events import (
     AttemptFailed,
@@ -26,6 +26,10 @@ from rehydrate.model.events import (
     SuperstepCompleted,
     TurnStarted,
 )
+from rehydrate.runtime.causes import safe_text
+
+#: Letters of what an executor tells of itself.
+_LONGEST: Final = 500
 
 
 class Line(NamedTuple):
@@ -49,6 +53,8 @@ class _Active:
 
     since: float
     count: int = 0
+    #: How many of them wait for their next attempt, which begins as an invocation does.
+    backing_off: int = 0
     note: str = ""
     steps: dict[str, _Active] = field(default_factory=dict[str, "_Active"])
 
@@ -79,9 +85,7 @@ class Activity:
             case StatusChanged():
                 self._end("", with_scope=True)
             case InvocationStarted():
-                active = self._executors.setdefault(place, _Active(now))
-                active.count += 1
-                active.note = ""
+                self._begin(self._executors.setdefault(place, _Active(now)))
             case InvocationFailed():
                 self._executors.pop(place, None)
             case OutputYielded():
@@ -90,6 +94,13 @@ class Activity:
                 self.requests += 1
             case _:
                 self._note(event, self._executors.setdefault(place, _Active(now, 1)) if event.live else None, now)
+
+    def _begin(self, active: _Active) -> None:
+        if active.backing_off:
+            active.backing_off -= 1
+        else:
+            active.count += 1
+        active.note = ""
 
     def _note(self, event: Event, active: _Active | None, now: float) -> None:
         """Take what is told of an executor while it is active."""
@@ -103,9 +114,11 @@ class Activity:
             case AttemptFailed(again=again, step=step, attempt=attempt):
                 if step:
                     _less(active.steps, step)
+                elif again is not None:
+                    active.backing_off += 1
                 active.note = f"attempt {attempt} failed" + ("" if again is None else f", again in {again:.0f} s")
             case Emitted(data=data):
-                active.note = str(data)
+                active.note = safe_text(lambda: str(data)[:_LONGEST], _LONGEST)
             case _:
                 pass
 

@@ -35,11 +35,14 @@ from rehydrate.model.events import (
     WorkDiscarded,
 )
 from rehydrate.model.plain import Plain
+from rehydrate.runtime.causes import safe_text
 
 from .output import printable, shown
 
 #: Letters of a value in a line; all of it is in the result and in JSON.
 _LONGEST: Final = 200
+#: And of a value that is no value of a record, in JSON, too.
+_MOST: Final = 10_000
 
 
 def plain_value(value: object, codec: ValueCodec) -> Plain:
@@ -47,7 +50,7 @@ def plain_value(value: object, codec: ValueCodec) -> Plain:
     try:
         return plain_of_bytes(codec.seal(value).data)
     except NotStorableError:
-        return str(value)
+        return safe_text(lambda: str(value)[:_MOST], _MOST)
 
 
 def shortened(text: str) -> str:
