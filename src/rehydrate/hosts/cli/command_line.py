@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Sequence
 from typing import cast
 
@@ -63,10 +61,6 @@ def run_command_line(arguments: Sequence[str], wired: Wired) -> int:
         return Ending.WRONG_CALL
     except click.Abort:
         return Ending.INTERRUPTED
-    except BrokenPipeError:
-        # Whoever reads has enough, as `head` does; what is still in the buffer goes nowhere at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return Ending.FAILED
     return code or Ending.DONE
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import sys
 
 import click
 
@@ -34,8 +33,7 @@ def export_command(session: Session, run_id: str, file: str) -> int:
             return _told(session, await export_run(service.storage, run_id, file), "exported")
         whole = io.BytesIO()
         told = await export_run(service.storage, run_id, whole)
-        sys.stdout.buffer.write(whole.getvalue())
-        sys.stdout.buffer.flush()
+        session.output.raw(whole.getvalue())
         session.output.note(printable(f"exported {told}"))
         return Ending.DONE
 
