@@ -6,11 +6,10 @@ The text stands in the command itself, in a file (`@FILE`), or comes from standa
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Final, cast
+from typing import Final, cast
 
 import click
 
@@ -21,6 +20,7 @@ from rehydrate.runtime.requests import JsonAnswer
 from rehydrate.service.service import VerbOptions
 
 from .completion import complete_answer
+from .standard_input import STREAM, standard_input_text
 
 message_option: Final = click.option(
     "--message", "-m", metavar="JSON", help="A message, as JSON; @FILE or - for the text of a file or of stdin."
@@ -48,17 +48,10 @@ _policies: Final = (
 )
 
 
-def standard_input(otherwise: str) -> BinaryIO:
-    """Return standard input. Raises `WrongCallError` where it is closed, with what to do `otherwise`."""
-    if sys.stdin is None:  # closed by who began the process
-        raise WrongCallError("standard input is closed.", otherwise)
-    return sys.stdin.buffer
-
-
 def given_text(word: str) -> bytes:
     """Return the text that a word stands for. Raises `WrongCallError` for a file that cannot be read."""
-    if word == "-":
-        return standard_input("Write @FILE for the text of a file.").read()
+    if word == STREAM:
+        return standard_input_text("Write @FILE for the text of a file.")
     if not word.startswith("@"):
         return word.encode("utf-8", "surrogateescape")
     try:
