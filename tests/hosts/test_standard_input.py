@@ -1,5 +1,6 @@
 """Standard input, in processes of their own: Ctrl-C while it is read, and two that would read it."""
 
+import os
 import signal
 import subprocess
 
@@ -31,6 +32,31 @@ def interrupted(folder, given: bytes, *words: str) -> tuple[int, str]:
 def test_ctrl_c_ends_a_command_that_reads_a_message(tmp_path, words):
     """At once, and not at the end of the input."""
     assert interrupted(tmp_path, b" " * MUCH, *words, "-") == (130, "interrupted\n")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("resume", "--run", "r", "-m", "-", "--answer", "a=-"), ("offer", "r", "--answer", "a=-", "--answer", "b=-"),
+     ("fork", "c", "-m", "-", "--answer", "a=-"), ("answer", "a=-", "b=-")],
+    ids=" ".join,
+)  # fmt: skip
+def test_standard_input_can_be_one_word_only(tmp_path, words):
+    """The second one would get nothing, so both are refused, before anything is read."""
+    reading, writing = os.pipe()  # an input that does not end
+    with os.fdopen(reading), os.fdopen(writing, "w"):
+        done = subprocess.run(
+            [*COMMAND, *words],
+            cwd=tmp_path,
+            env=environment(),
+            stdin=reading,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (
+        2,
+        "error [wrong-call]: standard input is named twice.\nName it once, and write @FILE for the text of a file.\n",
+    )
 
 
 def test_ctrl_c_ends_an_import_that_reads_its_run(tmp_path, command):
