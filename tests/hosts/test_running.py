@@ -214,7 +214,7 @@ def test_completion_of_runs_and_requests(command, monkeypatch):
 
     def completed(*words: str) -> list[str]:
         monkeypatch.setenv("COMP_WORDS", " ".join(("rehydrate", *words)))
-        monkeypatch.setenv("COMP_CWORD", str(len(words)))
+        monkeypatch.setenv("COMP_WORDBREAKS", "=:")
         monkeypatch.setenv("_REHYDRATE_COMPLETE", "bash_complete")
         return command().out.split()
 

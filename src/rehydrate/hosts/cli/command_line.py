@@ -22,6 +22,7 @@ from .prune import prune
 from .run import answer, fork, resume, run
 from .runs import runs, show
 from .session import OtherCommand, Wired
+from .shells import add_shells
 from .transfer import export_command, import_command
 from .worker import worker
 
@@ -50,6 +51,7 @@ def run_command_line(arguments: Sequence[str], wired: Wired) -> int:
         group.add_command(command)
     for name, other in wired.others.items():
         group.add_command(_elsewhere(name, other))
+    add_shells()
     try:
         code = cast(
             "int | None", group.main(list(arguments) or ["--help"], prog_name=_NAME, standalone_mode=False, obj=wired)
