@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from rehydrate.model.printable import printable
 from rehydrate.service.differences import Differences
 from rehydrate.service.history import CheckpointPlace
 from rehydrate.service.service import Service
@@ -11,7 +12,6 @@ from rehydrate.service.service import Service
 from .completion import complete_run
 from .documents import entry_document, place_text, time_text, value_document
 from .endings import Ending
-from .output import printable
 from .runs import limit_option, place
 from .session import Session, on_runs
 

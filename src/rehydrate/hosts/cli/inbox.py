@@ -10,13 +10,14 @@ from collections.abc import Iterable, Iterator
 import click
 
 from rehydrate.errors import RehydrateError
+from rehydrate.model.printable import printable
 from rehydrate.service.service import Service, WaitingRequest
 from rehydrate.service.shapes import answer_shapes
 
 from .completion import complete_run
 from .documents import place_text, request_document
 from .endings import Ending
-from .output import printable, shown
+from .output import shown
 from .runs import after_option, limit_option, workflow_option
 from .session import Session, on_runs
 from .told import shortened

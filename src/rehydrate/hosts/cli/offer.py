@@ -5,12 +5,12 @@ from __future__ import annotations
 import click
 
 from rehydrate.errors import WrongCallError
+from rehydrate.model.printable import printable
 from rehydrate.service.service import Service, workflow_of
 
 from .completion import complete_run
 from .endings import Ending
 from .given import answer_option, given_input, key_option, message_option
-from .output import printable
 from .session import Session, on_runs
 
 

@@ -18,17 +18,13 @@ import msgspec
 
 from rehydrate.errors import RehydrateError
 from rehydrate.model.plain import Plain
+from rehydrate.model.printable import printable
 
 from .streams import check_written
 
 _BEYOND_ASCII: Final = re.compile(r"[^\x20-\x7e]")
 #: Calls of a traceback, the innermost ones.
 _FRAMES: Final = 8
-
-
-def printable(text: str) -> str:
-    """Return a text with its control characters written out, so that it can do nothing to a terminal."""
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 def shown(value: Plain) -> str:

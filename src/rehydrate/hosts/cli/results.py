@@ -13,11 +13,12 @@ from rehydrate.codecs import plain
 from rehydrate.engine import reading
 from rehydrate.model.checkpoint import Status
 from rehydrate.model.plain import Plain
+from rehydrate.model.printable import printable
 from rehydrate.runtime.requests import PendingRequest
 from rehydrate.runtime.result import WorkflowRunResult
 
 from .documents import place_text
-from .output import printable, shown
+from .output import shown
 from .session import Session
 from .told import plain_value
 

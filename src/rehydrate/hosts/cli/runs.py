@@ -9,6 +9,7 @@ import click
 
 from rehydrate.engine.reading import scopes
 from rehydrate.model.checkpoint import Head, Header, Status
+from rehydrate.model.printable import printable
 from rehydrate.ports import Inspection
 from rehydrate.runtime.checkpoint import WorkflowCheckpoint
 from rehydrate.runtime.facts import facts_of
@@ -18,7 +19,7 @@ from rehydrate.service.service import Service
 from .completion import complete_run
 from .documents import header_document, place_text, request_document, time_text
 from .endings import Ending
-from .output import printable, shown
+from .output import shown
 from .session import Session, on_runs
 from .told import shortened
 

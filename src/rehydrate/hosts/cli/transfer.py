@@ -7,12 +7,12 @@ import io
 import click
 
 from rehydrate.errors import WrongCallError
+from rehydrate.model.printable import printable
 from rehydrate.service.service import Service
 from rehydrate.service.transfer import ExportedRun, adopt_run, export_run, read_run
 
 from .completion import complete_run
 from .endings import Ending
-from .output import printable
 from .session import Session, on_runs
 from .standard_input import STREAM, standard_input
 

@@ -10,13 +10,14 @@ import click
 
 from rehydrate.api.sigterm import drain_on_sigterm
 from rehydrate.errors import RehydrateError
+from rehydrate.model.printable import printable
 from rehydrate.runtime.draining import drain
 from rehydrate.runtime.result import WorkflowRunResult
 from rehydrate.service.service import Service
 from rehydrate.service.worker import Worker
 
 from .endings import Ending
-from .output import Output, printable
+from .output import Output
 from .results import Shown
 from .session import Session, on_runs, user_prints_aside
 from .streams import UnwrittenError
