@@ -91,7 +91,7 @@ class Shown:
             yield f"due      {datetime.fromtimestamp(result.next_due, UTC):%Y-%m-%dT%H:%M:%SZ}"
         next_command = self._next()
         if next_command:
-            yield f"next     {printable(next_command)}"
+            yield f"next     {next_command}"
 
     def _next(self) -> str:
         """Return the command that goes on with the run."""

@@ -26,11 +26,20 @@ from .told import shortened
 #: Ids of checkpoints are no shorter, and some may be digits alone.
 _SHORTEST_ID: Final = 20
 
+#: Rows of a page where no other number is said.
+_ROWS: Final = 100
+
 limit_option = click.option(
-    "--limit", type=click.IntRange(1), default=100, show_default=True, help="How many are shown at most."
+    "--limit", type=click.IntRange(1), default=_ROWS, show_default=True, help="How many are shown at most."
 )
 after_option = click.option("--after", metavar="ID", help="Begin behind this one: the `next` of the page before.")
 workflow_option = click.option("--workflow", metavar="NAME", help="Only those of this workflow.")
+
+
+def page_options(limit: int, **filters: str | None) -> list[str]:
+    """Return what was said of a page, by the names of the options, as the words that say it of the next one."""
+    said = {**filters, "limit": None if limit == _ROWS else str(limit)}
+    return [word for name, value in said.items() if value is not None for word in (f"--{name}", value)]
 
 
 def place(text: str) -> CheckpointPlace:
@@ -58,7 +67,8 @@ def runs(session: Session, workflow: str | None, status: str | None, after: str 
              for each in found),
         )  # fmt: skip
         if further is not None:
-            session.output.say(f"There may be more: {printable(session.command('runs', '--after', further))}")
+            options = page_options(limit, workflow=workflow, status=status, after=further)
+            session.output.say(f"There may be more: {session.command('runs', *options)}")
         return Ending.DONE
 
     return session.run(work, needs_app=False)
@@ -136,7 +146,7 @@ def _lines(session: Session, found: Inspection, head: Head | None) -> Iterator[s
     if found.next_due is not None:
         yield f"timer      {time_text(found.next_due)}"
     if found.requests:
-        yield f"answer     {printable(session.answering(found.requests[0].request_id))}"
+        yield f"answer     {session.answering(found.requests[0].request_id)}"
 
 
 def _failures(checkpoint: WorkflowCheckpoint) -> Iterator[tuple[str, str]]:
