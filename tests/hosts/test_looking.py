@@ -53,6 +53,30 @@ def test_a_page_of_runs_says_how_to_go_on(command, two_runs):
     assert [each["run"] for each in rows(command("runs", "--after", "asks"))] == ["ended"]
 
 
+@pytest.mark.parametrize("more", [(), ("--state",), ("--checkpoint", "0"), ("--checkpoint", "0", "--state")])
+@pytest.mark.parametrize("run_id", ["ended", "failed"])
+def test_a_run_that_is_shown_is_read_once(command, two_runs, more, run_id):
+    """Whatever is shown of it, in a process of its own."""
+    command("run", "--app", f"{APP}:payment", "-m", '{"id": "broken", "amount": 1}', "--run", "failed")
+    assert whole_reads("show", run_id, *more) == 1
+
+
+def test_a_fork_reads_its_checkpoint_once_for_its_workflow_and_once_in_the_call(command, two_runs):
+    """The message is read by the types of a workflow that only the checkpoint names."""
+    first = command("show", "ended", "--json").document["checkpoint_id"]
+    assert whole_reads("fork", first, "-m", SMALL) == 2
+
+
+def whole_reads(*words: str) -> int:
+    """How often a command has read a whole checkpoint."""
+    app = str(APP.with_name("counting_app.py"))
+    done = subprocess.run(
+        [sys.executable, "-m", "rehydrate", *words, "--app", app], capture_output=True, text=True, check=True,
+        env={name: value for name, value in os.environ.items() if name != "REHYDRATE_STORE"},
+    )  # fmt: skip
+    return int(done.stderr.rpartition("whole reads: ")[2])
+
+
 ODD = "it's \u202e$(touch made)\u00e9"
 
 

@@ -6,7 +6,7 @@ import click
 
 from rehydrate.errors import UnknownRequestError, WrongCallError
 from rehydrate.runtime.stream import RunStream
-from rehydrate.service.service import Service, workflow_of
+from rehydrate.service.service import Service, forked, workflow_at, workflow_of
 
 from .completion import complete_answer, complete_run
 from .driving import drive, events_option
@@ -100,9 +100,10 @@ def fork(session: Session, checkpoint: str, run_id: str | None, events: bool, gi
     read = given.read()
 
     async def begin(service: Service) -> tuple[str, RunStream]:
-        workflow = service.workflow((await service.storage.inspect(checkpoint)).header.workflow)
-        message = read.message_for(workflow)
-        stream = await service.fork(checkpoint, message, run_id=run_id, responses=read.responses, **given.options())
-        return workflow.name, stream
+        workflow = await workflow_at(service, checkpoint)
+        message, responses = read.message_for(workflow), read.responses
+        return workflow.name, forked(
+            service, workflow, checkpoint, message, run_id=run_id, responses=responses, **given.options()
+        )
 
     return drive(session, begin, events=events)

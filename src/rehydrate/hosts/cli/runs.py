@@ -7,6 +7,8 @@ from typing import Final
 
 import click
 
+from rehydrate.codecs import plain
+from rehydrate.engine.inspecting import inspected
 from rehydrate.engine.reading import scopes
 from rehydrate.model.checkpoint import Head, Header, Status
 from rehydrate.model.printable import printable
@@ -83,14 +85,11 @@ def show(session: Session, run_id: str, at: CheckpointPlace | None, with_state: 
     """Show how a run stands: outputs, open requests, and what would run next."""
 
     async def work(service: Service) -> int:
-        history = service.history(run_id)
-        checkpoint = None if at is None and not with_state else await history.load("latest" if at is None else at)
-        found = await service.show(run_id, None if checkpoint is None else checkpoint.checkpoint_id)
+        checkpoint = await service.history(run_id).load("latest" if at is None else at)
+        found = inspected(checkpoint.header, checkpoint.records, plain)
         head = await service.storage.head(run_id)
-        if checkpoint is None and found.header.status is Status.FAILED:
-            checkpoint = await history.load(found.header.checkpoint_id)
-        failures = [] if checkpoint is None else list(_failures(checkpoint))
-        rows = [] if checkpoint is None or not with_state else [
+        failures = list(_failures(checkpoint))
+        rows = [] if not with_state else [
             {"path": path, "kind": kind, "key": key, "value": fact.show()}
             for (path, kind, key), fact in facts_of(checkpoint).items()
         ]  # fmt: skip
