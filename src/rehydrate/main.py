@@ -16,6 +16,7 @@ from typing import Final
 
 from rehydrate import __version__
 from rehydrate.errors import MissingExtraError, WorkflowCheckpointException, WrongCallError
+from rehydrate.hosts.cli.streams import ending_of
 
 _SUMMARY: Final = "Workflows that stop anywhere and wake up exactly where they were."
 _HELP: Final[Mapping[str, str]] = {
@@ -27,7 +28,13 @@ _HELP: Final[Mapping[str, str]] = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    if given[:1] and given[0] in _HELP:
+    if given[:1] == ["demo"]:
+        return _core_command(given)
+    return ending_of(lambda: _command(given))
+
+
+def _command(given: Sequence[str]) -> int:
+    if given[:1] == ["show-file"]:
         return _core_command(given)
     try:
         import rich  # noqa: F401  # pyright: ignore[reportUnusedImport]  (needed later, by what draws; told now)

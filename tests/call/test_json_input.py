@@ -1,6 +1,7 @@
 """Messages and answers as JSON: read by the types of the workflow, and nothing is guessed."""
 
 import enum
+import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from rehydrate import Executor, JsonAnswer, WorkflowBuilder, WorkflowContext, Wo
 from rehydrate.errors import AnswerTypeError, IdempotencyKeyError, MessageShapeError
 from rehydrate.runtime.json_fields import json_shape
 from rehydrate.runtime.json_input import from_json
+from rehydrate.runtime.json_keys import key_twice
 from rehydrate.runtime.json_models import MisfitError
 from tests.call.desk import Note, desk
 
@@ -220,6 +222,20 @@ def test_json_that_fits_gives_the_typed_value(hint, text, value):
         (Add | Mul, '{"inner": ' * 60 + "1" + "}" * 60,
          'it could be too many types; say which are meant with "$type"'),
         (Node, '{"number": 1, "below": [' * 400 + "]}" * 400, "it is nested too deep"),
+        (Claim, '{"id": "c", "amount": 5, "amount": 9}', "the key 'amount' stands twice in one object"),
+        (Claim, r'{"id": "c", "amount": 5, "\u0061mount": 9}', "the key 'amount' stands twice in one object"),
+        (Claim | Small, '{"$type": "Small", "id": "c", "$type": "Claim"}',
+         "the key '$type' stands twice in one object"),
+        (Node, '{"number": 1, "below": [{"number": 2}, {"number": 3, "below": [], "number": 4}]}',
+         "at below[1]: the key 'number' stands twice in one object"),
+        (Outer, '{"models": [{"number": 1, "number": 2}]}',
+         "at models[0]: the key 'number' stands twice in one object"),
+        (Loose, '{"number": 1, "more": {"a": 1, "a": 2}}', "at more: the key 'a' stands twice in one object"),
+        (object, '[[1, [{}, {"a": {"b": 1, "b": 2}}]]]', "at [0][1][1].a: the key 'b' stands twice in one object"),
+        (dict[datetime, int], '{"2026-01-31T12:00:00Z": 1, "2026-01-31T12:00:00+00:00": 2}',
+         "at 2026-01-31T12:00:00+00:00: the same key stands there already, written in another way"),
+        (object, b'{"a": "\xff"}',
+         "it is no JSON ('utf-8' codec can't decode byte 0xff in position 7: invalid start byte)"),
     ],
 )  # fmt: skip
 def test_json_that_does_not_fit_says_where_and_why(hint, text, problem):
@@ -227,6 +243,19 @@ def test_json_that_does_not_fit_says_where_and_why(hint, text, problem):
     with pytest.raises(MisfitError) as error:
         from_json(text, hint)
     assert str(error.value) == problem
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["9" * 3_000_000, "[" + "[]," * 1_000_000 + "0]", "[" * 200 + "{}," * 700_000 + "0" + "]" * 200,
+     "{" + ",".join(f'"{number}": {{}}' for number in range(200_000)) + "}"],
+    ids=["one number", "short lists", "objects far inside", "keys"],
+)  # fmt: skip
+def test_looking_for_keys_that_stand_twice_takes_a_moment(text):
+    """However a text of some megabytes is made: the time grows with its length and with nothing else."""
+    began = time.process_time()
+    assert key_twice(text.encode()) is None
+    assert time.process_time() - began < 5
 
 
 @pytest.mark.parametrize(

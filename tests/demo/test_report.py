@@ -90,7 +90,7 @@ def test_control_characters_do_not_reach_the_terminal() -> None:
     text = render(hostile)
     assert "\x1b" not in text
     assert "\r" not in text
-    assert "evil [2J fake" in text
+    assert r"evil\x1b[2J\nfake" in text
 
 
 def test_an_empty_audit_says_so() -> None:

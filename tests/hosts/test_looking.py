@@ -1,6 +1,10 @@
 """`runs`, `show`, `history`, `diff`, `inbox` and `graph`: what they print, without the code of the workflows."""
 
 import asyncio
+import os
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -45,8 +49,71 @@ def test_a_page_of_runs_says_how_to_go_on(command, two_runs):
     page = command("runs", "--limit", "1", "--json").document
     assert ([each["run_id"] for each in page["runs"]], page["next"]) == (["asks"], "asks")
     done = command("runs", "--limit", "1")
-    assert done.err == "There may be more: rehydrate runs --after asks\n"
+    assert done.err == "There may be more: rehydrate runs --after asks --limit 1\n"
     assert [each["run"] for each in rows(command("runs", "--after", "asks"))] == ["ended"]
+
+
+@pytest.mark.parametrize("more", [(), ("--state",), ("--checkpoint", "0"), ("--checkpoint", "0", "--state")])
+@pytest.mark.parametrize("run_id", ["ended", "failed"])
+def test_a_run_that_is_shown_is_read_once(command, two_runs, more, run_id):
+    """Whatever is shown of it, in a process of its own."""
+    command("run", "--app", f"{APP}:payment", "-m", '{"id": "broken", "amount": 1}', "--run", "failed")
+    assert whole_reads("show", run_id, *more) == 1
+
+
+def test_a_fork_reads_its_checkpoint_once_for_its_workflow_and_once_in_the_call(command, two_runs):
+    """The message is read by the types of a workflow that only the checkpoint names."""
+    first = command("show", "ended", "--json").document["checkpoint_id"]
+    assert whole_reads("fork", first, "-m", SMALL) == 2
+
+
+def whole_reads(*words: str) -> int:
+    """How often a command has read a whole checkpoint."""
+    app = str(APP.with_name("counting_app.py"))
+    done = subprocess.run(
+        [sys.executable, "-m", "rehydrate", *words, "--app", app], capture_output=True, text=True, check=True,
+        env={name: value for name, value in os.environ.items() if name != "REHYDRATE_STORE"},
+    )  # fmt: skip
+    return int(done.stderr.rpartition("whole reads: ")[2])
+
+
+ODD = "it's \u202e$(touch made)\u00e9"
+
+
+def test_the_command_for_the_next_page_keeps_its_filters_and_can_be_pasted(command, two_runs, tmp_path):
+    """A shell reads every id back as it is; the pages that follow one another are all that there is."""
+    app = ("--app", f"{APP}:payment")
+    for run_id in (f"{ODD}1", f"{ODD}2", f"{ODD}3"):
+        command("run", *app, "-m", LARGE, "--run", run_id)
+    script = tmp_path / "rehydrate"
+    script.write_text(f'#!/bin/sh\nexec {sys.executable} -m rehydrate "$@"\n')
+    script.chmod(0o755)
+    store = str(tmp_path / "runs.db")
+
+    def pages(*words: str) -> list[tuple[str, str]]:
+        """The first page of a list and what follows when its last line is pasted, each with that line."""
+        found: list[tuple[str, str]] = []
+        line = shlex.join(("rehydrate", *words, "--store", store))
+        while line:
+            done = subprocess.run(
+                ["bash", "-c", line], capture_output=True, text=True, check=True,
+                env={**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "REHYDRATE_STORE": "no.db"},
+            )  # fmt: skip
+            line = done.stderr.partition(": ")[2].strip()
+            found.append((done.stdout, line))
+        return found
+
+    listed = pages("runs", "--workflow", "payment", "--status", "idle_with_pending_requests", "--limit", "3")
+    assert [len(out.splitlines()) - 1 for out, _ in listed] == [3, 1]
+    assert listed[0][1].startswith(
+        f"rehydrate runs --store {store} --workflow payment --status IDLE_WITH_PENDING_REQUESTS --after $'it\\047s "
+    )
+    assert listed[0][1].isprintable()
+    asked = pages("inbox", "--run", f"{ODD}2", "--workflow", "payment", "--limit", "1")
+    assert [out.count("request  ") for out, _ in asked] == [1, 0]
+    whole = pages("history", f"{ODD}1", "--limit", "2")
+    assert [out.splitlines()[-1].split("\t")[0] for out, _ in whole] == ["1", "0"]
+    assert not Path("made").exists()
 
 
 def test_a_run_is_shown_with_what_it_asks(command, two_runs):

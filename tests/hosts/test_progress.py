@@ -11,7 +11,7 @@ from rich.console import Console
 from rehydrate import WorkflowBuilder, executor
 from rehydrate.hosts.cli.activity import Activity
 from rehydrate.hosts.cli.drawing import Drawing
-from rehydrate.hosts.cli.output import Output, printable
+from rehydrate.hosts.cli.output import Output
 from rehydrate.hosts.cli.told import event_document, event_line, plain_value
 from rehydrate.model import events
 from rehydrate.model.checkpoint import Status
@@ -40,6 +40,7 @@ from rehydrate.model.events import (
     TurnStarted,
     WorkDiscarded,
 )
+from rehydrate.model.printable import printable
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,18 @@
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.hosts.commands import APP, LARGE, SMALL
+
+
+def fresh(*words: str) -> subprocess.CompletedProcess[str]:
+    """A command in a process of its own."""
+    return subprocess.run([sys.executable, "-m", "rehydrate", *words], capture_output=True, text=True, check=False)
 
 
 def test_a_run_that_ends_prints_its_outputs_and_nothing_else(command):
@@ -70,6 +77,19 @@ def test_an_answer_that_does_not_fit_shows_the_shape_that_does(command):
     assert (done.code, done.out) == (2, "")
     assert 'Expected is JSON of this shape: {"approved": true | false, "note"?: str}' in done.err
     assert command("resume", "--run", "r", "--json").document["requests"][0]["request_id"] == request_id
+
+
+def test_a_key_that_stands_twice_is_refused_in_messages_and_answers(command):
+    """With the key and its place; it is not taken for the same call as one without it, either."""
+    done = fresh("run", "-m", '{"id": "c", "amount": 5, "amount": 90}')
+    assert (done.returncode, done.stdout) == (2, "")
+    refused = "error [message-shape]: this is no message for workflow 'payment': "
+    assert done.stderr.startswith(f"{refused}the key 'amount' stands twice in one object.\n")
+    request_id = command("run", "-m", LARGE, "--json").document["requests"][0]["request_id"]
+    twice = f'{request_id}={{"approved": false, "approved": true}}'
+    assert "the key 'approved' stands twice in one object" in fresh("answer", twice).stderr
+    assert command("answer", f'{request_id}={{"approved": true}}', "--key", "k").code == 0
+    assert fresh("answer", twice, "--key", "k").returncode == 2
 
 
 def test_a_run_that_fails_shows_how_it_stands_and_how_to_go_on(command):
@@ -194,7 +214,7 @@ def test_completion_of_runs_and_requests(command, monkeypatch):
 
     def completed(*words: str) -> list[str]:
         monkeypatch.setenv("COMP_WORDS", " ".join(("rehydrate", *words)))
-        monkeypatch.setenv("COMP_CWORD", str(len(words)))
+        monkeypatch.setenv("COMP_WORDBREAKS", "=:")
         monkeypatch.setenv("_REHYDRATE_COMPLETE", "bash_complete")
         return command().out.split()
 

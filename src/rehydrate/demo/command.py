@@ -26,10 +26,11 @@ from rehydrate.demo.messages import AuditRequest, LicenceQuestion
 from rehydrate.demo.options import COMPLETE, FAILED, INTERRUPTED, QUESTIONS_OPEN, WRONG_INPUT, Options, parse
 from rehydrate.demo.output import OutputLostError, complain, drop_output, say
 from rehydrate.demo.prompt import Prompt
-from rehydrate.demo.report import AuditReport, printable, render
+from rehydrate.demo.report import AuditReport, render
 from rehydrate.demo.requirements import read_requirements
 from rehydrate.demo.so_far import report_so_far
 from rehydrate.errors import DefinitionError, RehydrateError, StoreUnavailableError, WrongCallError
+from rehydrate.model.printable import printable
 
 __all__ = ["main"]
 

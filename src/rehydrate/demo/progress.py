@@ -9,9 +9,9 @@ from collections.abc import Callable, Container
 
 from rehydrate.demo.journal import Happened, note, read_journal
 from rehydrate.demo.messages import LicenceQuestion, Progress, ProgressKind
-from rehydrate.demo.report import printable
 from rehydrate.demo.standing import Standing
 from rehydrate.model.events import Emitted, Event, RequestOpened, StatusChanged, SuperstepCompleted
+from rehydrate.model.printable import printable
 
 __all__ = ["ProgressLines"]
 

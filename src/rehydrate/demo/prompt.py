@@ -12,7 +12,7 @@ from rehydrate.demo.answers import AnswerNotUnderstoodError, settle
 from rehydrate.demo.licences import Undecided
 from rehydrate.demo.messages import LicenceQuestion
 from rehydrate.demo.output import say
-from rehydrate.demo.report import printable
+from rehydrate.model.printable import printable
 
 __all__ = ["Prompt"]
 

@@ -12,8 +12,9 @@ from typing import Final
 from rehydrate.demo.environment import Finding, Missing, normalised_name
 from rehydrate.demo.families import Family
 from rehydrate.demo.licences import DecidedBy, Undecided, Verdict
+from rehydrate.model.printable import printable
 
-__all__ = ["AuditReport", "Sighting", "printable", "render"]
+__all__ = ["AuditReport", "Sighting", "render"]
 
 _MAX_CELL: Final = 48
 _HEAD: Final = ("distribution", "version", "licence", "decided by", "from")
@@ -114,11 +115,6 @@ def _finding_line(each: Finding, numbers: dict[str, str]) -> str:
 def _section(title: str, lines: Iterable[str]) -> list[str]:
     found = list(lines)
     return [f"{title} ({len(found)})", *(f"  {line}" for line in found), ""] if found else []
-
-
-def printable(text: str) -> str:
-    """Keep control characters of foreign metadata away from the terminal."""
-    return "".join(char if char.isprintable() else " " for char in text)
 
 
 def _short(text: str) -> str:

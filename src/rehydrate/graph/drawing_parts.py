@@ -16,6 +16,7 @@ from rehydrate.graph.description import (
     RequestDescription,
     WorkflowDescription,
 )
+from rehydrate.model.printable import printable
 
 #: Ids are never longer; names of conditions and of types may be.
 _LONGEST: Final = 200
@@ -24,7 +25,7 @@ _CELLS: Final = {"W": 2, "F": 2}
 
 def visible(text: str, longest: int = _LONGEST) -> str:
     """Return a text for one line: what is not printable as an escape, without the middle of a very long one."""
-    shown = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+    shown = printable(text)
     if len(shown) <= longest:
         return shown
     end = longest // 3

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from rehydrate.model.inspection import Inspection, OpenRequest
+
 from .around import Vacuumed, compresses, listing_key, vacuum
 from .clock import Clock, IdSource
 from .health import Examination, Examined, Finding, Level, examine_store
-from .store import CheckpointStorage, Inspection, OpenRequest
+from .store import CheckpointStorage
 from .watching import Watched, watched
 
 __all__ = [

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-import msgspec
-
 from rehydrate.model.checkpoint import (
     Archive,
     CheckpointRef,
@@ -23,31 +21,7 @@ from rehydrate.model.checkpoint import (
     StoredEvent,
     TurnRow,
 )
-from rehydrate.model.plain import Plain
-
-
-class OpenRequest(msgspec.Struct, frozen=True, gc=False):
-    """An open request, readable without the workflow: `data` is in plain values."""
-
-    request_id: str
-    path: str
-    executor_id: str
-    type: str
-    response_type: str
-    data: Plain
-
-
-class Inspection(msgspec.Struct, frozen=True, gc=False):
-    """A checkpoint, readable without the workflow. `next_executors` are paths with the executors that would run.
-
-    `next_due` is when the first timer is up that a function waits for, in seconds since the epoch.
-    """
-
-    header: Header
-    requests: tuple[OpenRequest, ...]
-    next_executors: tuple[str, ...]
-    outputs: tuple[Plain, ...]
-    next_due: float | None = None
+from rehydrate.model.inspection import Inspection
 
 
 @runtime_checkable

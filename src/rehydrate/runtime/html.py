@@ -18,6 +18,7 @@ from rehydrate.engine import reading
 from rehydrate.engine.reading import next_executors, open_requests
 from rehydrate.errors import RehydrateError
 from rehydrate.model.plain import Plain
+from rehydrate.model.printable import printable
 
 from .checkpoint import WorkflowCheckpoint
 from .facts import Fact, FactKey, facts_of
@@ -98,4 +99,4 @@ def _value(value: Plain) -> str:
 def _text(text: str) -> str:
     # Cut before it is escaped, so that no half of an entity is left.
     cut = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
-    return escape("".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in cut))
+    return escape(printable(cut))

@@ -23,6 +23,7 @@ from rehydrate.graph.definition import Definition
 from rehydrate.graph.hints import Hint, describe, is_anything, is_literal, is_typed_dict, members, plain, shape
 
 from .json_fields import TYPE, JsonField, class_of, is_below, json_fields, json_shape, names_of
+from .json_keys import key_twice
 from .json_models import MISFITS, MisfitError, read_model
 
 _object: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
@@ -67,6 +68,7 @@ def from_json(text: str | bytes, *hints: Hint) -> object:
     except MISFITS as error:
         quotes = "; a text stands in double quotes" if str in hints else ""
         raise MisfitError(f"it is no JSON ({error}){quotes}") from error
+    _check_keys(data)
     token = _tries.set([_TRIES + _TRIES_PER_BYTE * len(data)])
     try:
         return _read(data, [member for hint in hints for member in _kept_members(hint)])
@@ -76,6 +78,18 @@ def from_json(text: str | bytes, *hints: Hint) -> object:
         raise MisfitError(f'it could be too many types; say which are meant with "{TYPE}"') from None
     finally:
         _tries.reset(token)
+
+
+def _check_keys(data: bytes) -> None:
+    """Raise `MisfitError` where a key stands twice in one object, since only one of its values would be taken."""
+    try:
+        twice = key_twice(data)
+    except RecursionError as error:
+        raise MisfitError("it is nested too deep") from error
+    except ValueError as error:
+        raise MisfitError(f"it is no JSON ({error})") from error
+    if twice is not None:
+        raise MisfitError(f"the key {twice.key!r} stands twice in one object", twice.where)
 
 
 def _read(data: bytes, hints: Sequence[Hint]) -> object:
@@ -223,6 +237,8 @@ def _mapping(data: bytes, origin: type, arguments: tuple[Hint, ...]) -> object:
     for name, value in given.items():
         try:
             key = next(iter(cast("dict[object, object]", _leaf(_one_key(name), dict[key_hint, None]))))
+            if key in made:  # two texts may be one time
+                raise MisfitError("the same key stands there already, written in another way")
             made[key] = _read(bytes(value), _kept_members(value_hint))
         except MisfitError as error:
             raise error.below(name) from error

@@ -38,6 +38,7 @@ from rehydrate.ports import CheckpointStorage
 
 from .json_fields import json_shape
 from .json_input import from_json
+from .json_keys import key_twice
 from .json_models import MisfitError
 
 
@@ -61,8 +62,8 @@ class JsonAnswer:
     def sealed(self) -> Sealed:
         """Return it in bytes by which the same answer again is known, however it is spaced."""
         data = self.json.encode("utf-8", "surrogatepass") if isinstance(self.json, str) else self.json
-        with contextlib.suppress(msgspec.MsgspecError, ValueError):  # it is refused where it is read
-            if not is_deep_json(data, MAX_DEPTH):
+        with contextlib.suppress(msgspec.MsgspecError, ValueError, RecursionError):  # it is refused where it is read
+            if not is_deep_json(data, MAX_DEPTH) and key_twice(data) is None:
                 data = msgspec.json.encode(msgspec.json.decode(data), order="sorted")
         return Sealed("JSON", data)
 

@@ -15,6 +15,7 @@ import msgspec
 from rehydrate.errors import WrongCallError
 from rehydrate.ids import order_key
 from rehydrate.model.plain import Plain
+from rehydrate.model.printable import printable
 from rehydrate.runtime.call import with_article
 from rehydrate.runtime.checkpoint import WorkflowCheckpoint
 from rehydrate.runtime.facts import Fact, FactKey, ListFact, elements_shown, facts_of
@@ -61,7 +62,7 @@ class Difference:
     after: Shown
 
     def __str__(self) -> str:
-        name = " ".join(part for part in (self.kind, _printable(f"{self.key}{self.inside}")) if part)
+        name = " ".join(part for part in (self.kind, printable(f"{self.key}{self.inside}")) if part)
         if self.change == "changed":
             return f"~ {name}: {_text(self.before)} -> {_text(self.after)}"
         return f"{_MARKS[self.change]} {name}: {_text(self.after if self.change == 'added' else self.before)}"
@@ -215,14 +216,9 @@ def _cut(value: Plain, size: int = 0) -> Shown:
 
 
 def _text(value: Shown) -> str:
-    return _printable(str(value) if isinstance(value, Cut) else msgspec.json.encode(value).decode())
-
-
-def _printable(text: str) -> str:
-    """Return a text with nothing in it that a terminal would obey."""
-    return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in text)
+    return printable(str(value) if isinstance(value, Cut) else msgspec.json.encode(value).decode())
 
 
 def _named(checkpoint: WorkflowCheckpoint) -> str:
     header = checkpoint.header
-    return f"{_printable(header.run_id)} #{header.seq} {header.status.value}"
+    return f"{printable(header.run_id)} #{header.seq} {header.status.value}"

@@ -88,7 +88,7 @@ class Service:
         self, workflow: str, message: object, *, run_id: str | None = None, **options: Unpack[VerbOptions]
     ) -> RunStream:
         """Start a run."""
-        given = self._given(workflow, options)
+        given = _given(self, workflow, options)
         return self.workflow(workflow).run(message, stream=True, run_id=run_id, **given)
 
     async def resume(
@@ -102,14 +102,14 @@ class Service:
     ) -> RunStream:
         """Go on with a run: with a message, answers, both, or as it stands."""
         workflow = await workflow_of(self, run_id)
-        given = self._given(workflow.name, options)
+        given = _given(self, workflow.name, options)
         return workflow.run(message, stream=True, run_id=run_id, checkpoint=checkpoint, responses=responses, **given)
 
     async def answer(self, responses: Responses, **options: Unpack[VerbOptions]) -> RunStream:
         """Answer open requests of one run, which is found through their ids, and go on with it."""
         rows = await self._rows(responses)
         workflow = await workflow_of(self, next(iter(rows.values())).run_id)
-        return workflow.run(stream=True, responses=responses, **self._given(workflow.name, options))
+        return workflow.run(stream=True, responses=responses, **_given(self, workflow.name, options))
 
     async def offer(
         self, run_id: str, message: object = None, *, responses: Responses | None = None, key: str | None = None
@@ -144,12 +144,8 @@ class Service:
         **options: Unpack[VerbOptions],
     ) -> RunStream:
         """Copy a run at one of its checkpoints, given by its id, under another run id, and go on from there."""
-        found = await self.storage.inspect(checkpoint)
-        workflow = self.workflow(found.header.workflow)
-        given = self._given(workflow.name, options)
-        return workflow.run(
-            message, stream=True, run_id=run_id, checkpoint=checkpoint, responses=responses, fork=True, **given
-        )
+        workflow = await workflow_at(self, checkpoint)
+        return forked(self, workflow, checkpoint, message, run_id=run_id, responses=responses, **options)
 
     async def runs(
         self, *, workflow: str | None = None, status: str | None = None, after: str | None = None, limit: int = 100
@@ -196,16 +192,40 @@ class Service:
             raise WrongCallError("no answers were given.", "Pass request ids with their answers.")
         return rows
 
-    def _given(self, workflow: str, options: VerbOptions) -> _Given:
-        """Return the options of a call, with the store and the resources of this service."""
-        resources = {**self.resources.get(workflow, {}), **(options.get("resources") or {})}
-        given: _Given = {**options, "resources": resources, "checkpoint_storage": self.storage}
-        return given
+
+def _given(service: Service, workflow: str, options: VerbOptions) -> _Given:
+    """Return the options of a call, with the store and the resources of its service."""
+    resources = {**service.resources.get(workflow, {}), **(options.get("resources") or {})}
+    given: _Given = {**options, "resources": resources, "checkpoint_storage": service.storage}
+    return given
 
 
 async def workflow_of(service: Service, run_id: str) -> Workflow:
     """Return the workflow of a run, by its head alone. Raises `RunNotFoundError` and `UnknownWorkflowError`."""
     return service.workflow((await _head(service, run_id)).header.workflow)
+
+
+async def workflow_at(service: Service, checkpoint: str) -> Workflow:
+    """Return the workflow of a checkpoint, which is read for it. Raises as the store's `inspect`, and
+    `UnknownWorkflowError`."""
+    return service.workflow((await service.storage.inspect(checkpoint)).header.workflow)
+
+
+def forked(
+    service: Service,
+    workflow: Workflow,
+    checkpoint: str,
+    message: object = None,
+    *,
+    run_id: str | None = None,
+    responses: Responses | None = None,
+    **options: Unpack[VerbOptions],
+) -> RunStream:
+    """Do what `Service.fork` does where the workflow of the checkpoint is known already."""
+    given = _given(service, workflow.name, options)
+    return workflow.run(
+        message, stream=True, run_id=run_id, checkpoint=checkpoint, responses=responses, fork=True, **given
+    )
 
 
 async def _head(service: Service, run_id: str) -> Head:

@@ -48,6 +48,14 @@ class ExportedRun:
         return f"{what}, {self.status.value}: {self.checkpoints} checkpoints, {self.size:,} bytes"
 
 
+@dataclass(frozen=True)
+class ReadRun:
+    """A run as a file has it, found whole, and in no store yet."""
+
+    archive: Archive
+    size: int
+
+
 async def export_run(storage: CheckpointStorage, run_id: str, place: ExportPlace) -> ExportedRun:
     """Write a run with all that belongs to it into one file, as it stands at this moment.
 
@@ -69,16 +77,32 @@ async def import_run(storage: CheckpointStorage, place: ExportPlace) -> Exported
     format, `RunExistsError`, `ImportConflictError` and `ExportFileError`.
     """
     check_store(storage)
-    archive, size = await asyncio.to_thread(_read, _checked_place(place, "read"))
-    run_id = archive.commits[-1].header.run_id
+    return await adopt_run(storage, await asyncio.to_thread(read_run, place))
+
+
+def read_run(place: ExportPlace) -> ReadRun:
+    """Read the run of a file; apart from taking it in for who has to be able to stop reading. Raises as that does."""
+    file = _checked_place(place, "read")
+    if not isinstance(file, Path):
+        return _decoded(file)
     try:
-        await storage.adopt(archive)
+        with file.open("rb") as opened:
+            return _decoded(opened)
+    except OSError as error:
+        raise ExportFileError(str(file), "read", _problem(error)) from error
+
+
+async def adopt_run(storage: CheckpointStorage, read: ReadRun) -> ExportedRun:
+    """Take a run that was read into a store. Raises `RunExistsError` and `ImportConflictError`."""
+    run_id = read.archive.commits[-1].header.run_id
+    try:
+        await storage.adopt(read.archive)
     except CommitConflictError as error:
         head = await storage.head(run_id)
         if head is None:
             raise ImportConflictError(run_id, error.found) from error
         raise RunExistsError(run_id, head.header.checkpoint_id, importing=True) from error
-    return _described(archive, size)
+    return _described(read.archive, read.size)
 
 
 def _checked_place(place: object, method: str) -> Path | BinaryIO:
@@ -134,25 +158,11 @@ def _replace(path: Path, data: bytes) -> None:
             os.close(folder)
 
 
-def _read(place: Path | BinaryIO) -> tuple[Archive, int]:
-    if not isinstance(place, Path):
-        return _decoded(place)
-    try:
-        file = place.open("rb")
-    except OSError as error:
-        raise ExportFileError(str(place), "read", _problem(error)) from error
-    with file:
-        try:
-            return _decoded(file)
-        except OSError as error:
-            raise ExportFileError(str(place), "read", _problem(error)) from error
-
-
-def _decoded(file: BinaryIO) -> tuple[Archive, int]:
+def _decoded(file: BinaryIO) -> ReadRun:
     """Read no more than the header says, and one byte to see whether there is more."""
     lead = decode_lead(_taken(file, EXPORT_HEADER))
     body = _taken(file, lead.length + 1)
-    return decode_body(lead, body), EXPORT_HEADER + len(body)
+    return ReadRun(decode_body(lead, body), EXPORT_HEADER + len(body))
 
 
 def _taken(file: BinaryIO, count: int) -> bytes:

@@ -29,8 +29,28 @@ from rehydrate.errors import (
 
 
 def command_text(words: Sequence[str], command: str, *more: str) -> str:
-    """Return a command on the app and the store that `words` name, to be typed as it stands."""
-    return shlex.join(("rehydrate", command, *words, *more))
+    """Return a command on the app and the store that `words` name, to be typed as it stands; it is printable."""
+    return " ".join(map(_quoted, ("rehydrate", command, *words, *more)))
+
+
+def argument(word: str) -> tuple[str, ...]:
+    """Return an argument as the last words of a command, where one with a dash before it is no option."""
+    return ("--", word) if word.startswith("-") else (word,)
+
+
+def _quoted(word: str) -> str:
+    """Return a word as a shell reads it; with what is not printable as bash, zsh and ksh have it, in `$'...'`."""
+    if word.isprintable():
+        return shlex.quote(word)
+    return f"$'{''.join(letter if _is_plain(letter) else _octal(letter) for letter in word)}'"
+
+
+def _is_plain(letter: str) -> bool:
+    return letter.isprintable() and letter not in "\\'"
+
+
+def _octal(letter: str) -> str:
+    return "".join(f"\\{byte:03o}" for byte in letter.encode("utf-8", "surrogateescape"))
 
 
 def next_action(error: RehydrateError, words: Sequence[str]) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
+from rehydrate.model.printable import printable
 from rehydrate.service.service import Service
 
 from .completion import complete_run
 from .endings import Ending
-from .output import printable
 from .session import Session, on_runs
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Sequence
 from typing import cast
 
@@ -24,6 +22,7 @@ from .prune import prune
 from .run import answer, fork, resume, run
 from .runs import runs, show
 from .session import OtherCommand, Wired
+from .shells import add_shells
 from .transfer import export_command, import_command
 from .worker import worker
 
@@ -52,6 +51,7 @@ def run_command_line(arguments: Sequence[str], wired: Wired) -> int:
         group.add_command(command)
     for name, other in wired.others.items():
         group.add_command(_elsewhere(name, other))
+    add_shells()
     try:
         code = cast(
             "int | None", group.main(list(arguments) or ["--help"], prog_name=_NAME, standalone_mode=False, obj=wired)
@@ -63,10 +63,6 @@ def run_command_line(arguments: Sequence[str], wired: Wired) -> int:
         return Ending.WRONG_CALL
     except click.Abort:
         return Ending.INTERRUPTED
-    except BrokenPipeError:
-        # Whoever reads has enough, as `head` does; what is still in the buffer goes nowhere at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return Ending.FAILED
     return code or Ending.DONE
 
 

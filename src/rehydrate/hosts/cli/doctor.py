@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
+from rehydrate.model.printable import printable
 from rehydrate.ports import Finding
 from rehydrate.service.health import check_health
 from rehydrate.service.retention import Retention
 from rehydrate.service.service import Service
 
 from .endings import Ending
-from .output import printable
 from .retaining import takes_retention
 from .session import Session, on_runs
 

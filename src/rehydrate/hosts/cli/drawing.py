@@ -14,9 +14,9 @@ from rich.live import Live
 from rich.text import Text
 
 from rehydrate.model.events import Event
+from rehydrate.model.printable import printable
 
 from .activity import Activity, Line
-from .output import printable
 from .told import shortened
 
 #: Seconds between two drawings.

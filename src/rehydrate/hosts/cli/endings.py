@@ -40,7 +40,11 @@ class Ending(IntEnum):
     BUSY = 5
     #: A checkpoint or the store cannot be used: damaged, full, of another graph.
     UNUSABLE = 6
+    #: Standard output or standard error cannot be written, as on a full disk. What has run is saved.
+    UNWRITTEN = 7
     INTERRUPTED = 130
+    #: Whoever read the output has gone, as `head` does: what a shell says of a program that SIGPIPE has ended.
+    READER_LEFT = 141
     #: SIGTERM: the run is handed on.
     DRAINED = 143
 

@@ -6,11 +6,10 @@ The text stands in the command itself, in a file (`@FILE`), or comes from standa
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Final, cast
+from typing import Final, NamedTuple, cast
 
 import click
 
@@ -21,6 +20,7 @@ from rehydrate.runtime.requests import JsonAnswer
 from rehydrate.service.service import VerbOptions
 
 from .completion import complete_answer
+from .standard_input import STREAM, standard_input_text
 
 message_option: Final = click.option(
     "--message", "-m", metavar="JSON", help="A message, as JSON; @FILE or - for the text of a file or of stdin."
@@ -48,17 +48,10 @@ _policies: Final = (
 )
 
 
-def standard_input(otherwise: str) -> BinaryIO:
-    """Return standard input. Raises `WrongCallError` where it is closed, with what to do `otherwise`."""
-    if sys.stdin is None:  # closed by who began the process
-        raise WrongCallError("standard input is closed.", otherwise)
-    return sys.stdin.buffer
-
-
-def given_text(word: str) -> bytes:
+def _given_text(word: str) -> bytes:
     """Return the text that a word stands for. Raises `WrongCallError` for a file that cannot be read."""
-    if word == "-":
-        return standard_input("Write @FILE for the text of a file.").read()
+    if word == STREAM:
+        return standard_input_text("Write @FILE for the text of a file.")
     if not word.startswith("@"):
         return word.encode("utf-8", "surrogateescape")
     try:
@@ -69,22 +62,49 @@ def given_text(word: str) -> bytes:
         ) from error
 
 
-def given_answers(words: Iterable[str]) -> dict[str, JsonAnswer]:
-    """Return answers by request id. Raises `WrongCallError` where a word is none, or a request has two."""
-    answers: dict[str, JsonAnswer] = {}
+class GivenInput(NamedTuple):
+    """The texts of a message and of answers by request id."""
+
+    message: bytes | None
+    answers: dict[str, JsonAnswer]
+
+    def message_for(self, workflow: Workflow) -> object:
+        """Return the message, of a type of this workflow. Raises `MessageShapeError`."""
+        return None if self.message is None else workflow.parse(self.message)
+
+    @property
+    def responses(self) -> dict[str, JsonAnswer] | None:
+        """The answers, if there are any."""
+        return self.answers or None
+
+
+def given_input(message: str | None, answers: Iterable[str] = ()) -> GivenInput:
+    """Return the texts that words stand for, before the event loop runs, as Ctrl-C could not end a read in it.
+
+    Raises `WrongCallError` where a word is no answer, a request has two, or two words stand for standard input.
+    """
+    words = _answer_words(answers)
+    if [message, *words.values()].count(STREAM) > 1:  # the second would get nothing
+        raise WrongCallError("standard input is named twice.", "Name it once, and write @FILE for the text of a file.")
+    text = None if message is None else _given_text(message)
+    return GivenInput(text, {request_id: JsonAnswer(_given_text(word)) for request_id, word in words.items()})
+
+
+def _answer_words(words: Iterable[str]) -> dict[str, str]:
+    answers: dict[str, str] = {}
     for word in words:
         request_id, equals, text = word.partition("=")
         if not (request_id and equals):
             raise WrongCallError(f"{word!r} is no answer.", "Write ID=JSON, such as 0123abcd=true.")
         if request_id in answers:
             raise WrongCallError(f"request {request_id!r} is answered twice.", "Answer it once.")
-        answers[request_id] = JsonAnswer(given_text(text))
+        answers[request_id] = text
     return answers
 
 
 @dataclass(frozen=True)
 class Given:
-    """The input of a command that goes on with a run, as words; read when the run and its workflow are known."""
+    """The input of a command that goes on with a run, as words."""
 
     message: str | None
     answers: tuple[str, ...]
@@ -92,18 +112,9 @@ class Given:
     on_pending: OnPending | None
     on_unfinished: OnUnfinished
 
-    @functools.cached_property
-    def text(self) -> bytes | None:
-        """The text of the message; asked for before the event loop runs, as Ctrl-C could not end a read in it."""
-        return None if self.message is None else given_text(self.message)
-
-    def message_for(self, workflow: Workflow) -> object:
-        """Return the message, of a type of this workflow. Raises `MessageShapeError`."""
-        return None if self.text is None else workflow.parse(self.text)
-
-    def responses(self) -> dict[str, JsonAnswer] | None:
-        """Return the answers."""
-        return given_answers(self.answers) or None
+    def read(self) -> GivenInput:
+        """Return the texts."""
+        return given_input(self.message, self.answers)
 
     def options(self, *, takeover: bool = False) -> VerbOptions:
         """Return what is said of the call beside its input."""

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import click
 
+from rehydrate.model.printable import printable
 from rehydrate.service.differences import Differences
 from rehydrate.service.history import CheckpointPlace
 from rehydrate.service.service import Service
 
+from .advice import argument
 from .completion import complete_run
 from .documents import entry_document, place_text, time_text, value_document
 from .endings import Ending
-from .output import printable
-from .runs import limit_option, place
+from .runs import limit_option, page_options, place
 from .session import Session, on_runs
 
 
@@ -37,8 +38,8 @@ def history(session: Session, run_id: str, before: int | None, limit: int) -> in
             ),
         )  # fmt: skip
         if further is not None:
-            command = session.command("history", run_id, "--before", str(further))
-            session.output.say(f"There are more: {printable(command)}")
+            command = session.command("history", *page_options(limit, before=str(further)), *argument(run_id))
+            session.output.say(f"There are more: {command}")
         return Ending.DONE
 
     return session.run(work, needs_app=False)

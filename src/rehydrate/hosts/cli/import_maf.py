@@ -8,6 +8,7 @@ import click
 
 from rehydrate.api.workflow import Workflow
 from rehydrate.errors import UnknownTypeError, WrongCallError
+from rehydrate.model.printable import printable
 from rehydrate.service.agent_framework.importing import (
     AgentFrameworkImport,
     ImportedAgentRun,
@@ -17,7 +18,7 @@ from rehydrate.service.agent_framework.values import TypeMap
 from rehydrate.service.service import Service
 
 from .endings import Ending
-from .output import Output, printable
+from .output import Output
 from .session import Session, on_runs
 
 

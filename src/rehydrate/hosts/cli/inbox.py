@@ -10,14 +10,15 @@ from collections.abc import Iterable, Iterator
 import click
 
 from rehydrate.errors import RehydrateError
+from rehydrate.model.printable import printable
 from rehydrate.service.service import Service, WaitingRequest
 from rehydrate.service.shapes import answer_shapes
 
 from .completion import complete_run
 from .documents import place_text, request_document
 from .endings import Ending
-from .output import printable, shown
-from .runs import after_option, limit_option, workflow_option
+from .output import shown
+from .runs import after_option, limit_option, page_options, workflow_option
 from .session import Session, on_runs
 from .told import shortened
 
@@ -45,7 +46,8 @@ def inbox(session: Session, workflow: str | None, run_id: str | None, after: str
         if not found:
             session.output.say("Nothing is asked.")
         if further is not None:
-            session.output.say(f"There may be more: {printable(session.command('inbox', '--after', further))}")
+            options = page_options(limit, workflow=workflow, run=run_id, after=further)
+            session.output.say(f"There may be more: {session.command('inbox', *options)}")
         return Ending.DONE
 
     return session.run(work, needs_app=False)
@@ -68,7 +70,7 @@ def _lines(session: Session, waiting: WaitingRequest, shapes: dict[str, str]) ->
     yield f"request  {printable(request.request_id)} of run {printable(waiting.run_id)}, from {printable(place)}"
     yield f"  asks     {shortened(shown(request.data))}"
     yield f"  expects  {printable(shapes.get(request.request_id, request.response_type))}"
-    yield f"  answer   {printable(session.answering(request.request_id))}"
+    yield f"  answer   {session.answering(request.request_id)}"
 
 
 async def _shapes(session: Session, service: Service, found: Iterable[WaitingRequest]) -> dict[str, str]:

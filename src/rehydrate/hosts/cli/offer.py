@@ -5,12 +5,12 @@ from __future__ import annotations
 import click
 
 from rehydrate.errors import WrongCallError
+from rehydrate.model.printable import printable
 from rehydrate.service.service import Service, workflow_of
 
 from .completion import complete_run
 from .endings import Ending
-from .given import answer_option, given_answers, given_text, key_option, message_option
-from .output import printable
+from .given import answer_option, given_input, key_option, message_option
 from .session import Session, on_runs
 
 
@@ -25,15 +25,13 @@ def offer(session: Session, run_id: str, message: str | None, answers: tuple[str
 
     Whoever drives it takes it; a worker takes what a run at rest is offered.
     """
-    responses = given_answers(answers) or None
-    if message is None and responses is None:
+    if message is None and not answers:
         raise WrongCallError("an offer needs a message or answers.", "Give --message, --answer ID=JSON, or both.")
-    text = None if message is None else given_text(message)  # here, as Ctrl-C could not end a read in the event loop
+    given = given_input(message, answers)
 
     async def work(service: Service) -> int:
         workflow = await workflow_of(service, run_id)
-        given = None if text is None else workflow.parse(text)
-        number = await service.offer(run_id, given, responses=responses, key=key)
+        number = await service.offer(run_id, given.message_for(workflow), responses=given.responses, key=key)
         session.output.document({"run_id": run_id, "number": number})
         session.output.line(f"offered to run {printable(run_id)} as number {number}.")
         return Ending.DONE

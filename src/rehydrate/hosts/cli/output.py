@@ -18,15 +18,13 @@ import msgspec
 
 from rehydrate.errors import RehydrateError
 from rehydrate.model.plain import Plain
+from rehydrate.model.printable import printable
+
+from .streams import check_written
 
 _BEYOND_ASCII: Final = re.compile(r"[^\x20-\x7e]")
 #: Calls of a traceback, the innermost ones.
 _FRAMES: Final = 8
-
-
-def printable(text: str) -> str:
-    """Return a text with its control characters written out, so that it can do nothing to a terminal."""
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 def shown(value: Plain) -> str:
@@ -69,6 +67,11 @@ class Output:
             return
         for row in (columns, *cells):
             _write(self.results, "\t".join(row))
+
+    def raw(self, data: bytes) -> None:
+        """Write bytes as they are where results go."""
+        self.results.buffer.write(data)
+        check_written(self.results)
 
     def say(self, text: str) -> None:
         """Say something to a person beside the result, on standard error; with `--json` nothing."""
@@ -122,7 +125,7 @@ def _write(stream: TextIO, text: str) -> None:
     # What standard output cannot encode is written out, and is no reason to lose the rest.
     encoding = stream.encoding or "utf-8"
     stream.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
-    stream.flush()
+    check_written(stream)
 
 
 def _draw(stream: TextIO, columns: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
@@ -138,3 +141,4 @@ def _draw(stream: TextIO, columns: Sequence[str], cells: Sequence[Sequence[str]]
     for row in cells:
         table.add_row(*map(Text, row))  # as texts, since a cell may look like markup
     Console(file=stream).print(table)
+    check_written(stream)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from rehydrate.errors import WrongCallError
+from rehydrate.model.printable import printable
 from rehydrate.service.pruning import PrunedRun, PruneSummary
 from rehydrate.service.pruning import prune as prune_store
 from rehydrate.service.retention import Retention
@@ -12,7 +13,6 @@ from rehydrate.service.service import Service
 
 from .completion import complete_run
 from .endings import Ending
-from .output import printable
 from .retaining import takes_retention
 from .runs import workflow_option
 from .session import Session, on_runs

@@ -13,11 +13,12 @@ from rehydrate.codecs import plain
 from rehydrate.engine import reading
 from rehydrate.model.checkpoint import Status
 from rehydrate.model.plain import Plain
+from rehydrate.model.printable import printable
 from rehydrate.runtime.requests import PendingRequest
 from rehydrate.runtime.result import WorkflowRunResult
 
 from .documents import place_text
-from .output import printable, shown
+from .output import shown
 from .session import Session
 from .told import plain_value
 
@@ -90,7 +91,7 @@ class Shown:
             yield f"due      {datetime.fromtimestamp(result.next_due, UTC):%Y-%m-%dT%H:%M:%SZ}"
         next_command = self._next()
         if next_command:
-            yield f"next     {printable(next_command)}"
+            yield f"next     {next_command}"
 
     def _next(self) -> str:
         """Return the command that goes on with the run."""

@@ -6,11 +6,11 @@ import click
 
 from rehydrate.errors import UnknownRequestError, WrongCallError
 from rehydrate.runtime.stream import RunStream
-from rehydrate.service.service import Service, workflow_of
+from rehydrate.service.service import Service, forked, workflow_at, workflow_of
 
 from .completion import complete_answer, complete_run
 from .driving import drive, events_option
-from .given import Given, given_answers, given_text, key_option, takes_input
+from .given import Given, given_input, key_option, takes_input
 from .session import Session, on_runs
 
 
@@ -23,10 +23,10 @@ from .session import Session, on_runs
 def run(session: Session, message: str, run_id: str | None, key: str | None, events: bool) -> int:
     """Start a run, and stay until it rests."""
     workflow = session.app.workflow()
-    given = workflow.parse(given_text(message))
+    parsed = given_input(message).message_for(workflow)
 
     async def begin(service: Service) -> tuple[str, RunStream]:
-        return workflow.name, service.start(workflow.name, given, run_id=run_id, idempotency_key=key)
+        return workflow.name, service.start(workflow.name, parsed, run_id=run_id, idempotency_key=key)
 
     return drive(session, begin, events=events, create=True)
 
@@ -47,16 +47,16 @@ def resume(
     """
     if run_id is None and checkpoint is None:
         raise WrongCallError("no run is named.", "Name it with --run, or one of its checkpoints with --checkpoint.")
-    responses, _ = given.responses(), given.text
+    read = given.read()
 
     async def begin(service: Service) -> tuple[str, RunStream]:
         found = run_id or (await service.storage.inspect(checkpoint or "")).header.run_id
         workflow = await workflow_of(service, found)
         stream = await service.resume(
             found,
-            given.message_for(workflow),
+            read.message_for(workflow),
             checkpoint=checkpoint or "latest",
-            responses=responses,
+            responses=read.responses,
             **given.options(takeover=takeover),
         )
         return workflow.name, stream
@@ -74,7 +74,7 @@ def answer(session: Session, answers: tuple[str, ...], key: str | None, events: 
 
     Their run is found by their ids.
     """
-    responses = given_answers(answers)
+    responses = given_input(None, answers).answers
 
     async def begin(service: Service) -> tuple[str, RunStream]:
         row = await service.storage.find_request(next(iter(responses)))
@@ -97,12 +97,13 @@ def fork(session: Session, checkpoint: str, run_id: str | None, events: bool, gi
 
     The run is copied at one of its checkpoints, which may be an older one.
     """
-    responses, _ = given.responses(), given.text
+    read = given.read()
 
     async def begin(service: Service) -> tuple[str, RunStream]:
-        workflow = service.workflow((await service.storage.inspect(checkpoint)).header.workflow)
-        message = given.message_for(workflow)
-        stream = await service.fork(checkpoint, message, run_id=run_id, responses=responses, **given.options())
-        return workflow.name, stream
+        workflow = await workflow_at(service, checkpoint)
+        message, responses = read.message_for(workflow), read.responses
+        return workflow.name, forked(
+            service, workflow, checkpoint, message, run_id=run_id, responses=responses, **given.options()
+        )
 
     return drive(session, begin, events=events)

@@ -7,8 +7,11 @@ from typing import Final
 
 import click
 
+from rehydrate.codecs import plain
+from rehydrate.engine.inspecting import inspected
 from rehydrate.engine.reading import scopes
 from rehydrate.model.checkpoint import Head, Header, Status
+from rehydrate.model.printable import printable
 from rehydrate.ports import Inspection
 from rehydrate.runtime.checkpoint import WorkflowCheckpoint
 from rehydrate.runtime.facts import facts_of
@@ -18,18 +21,27 @@ from rehydrate.service.service import Service
 from .completion import complete_run
 from .documents import header_document, place_text, request_document, time_text
 from .endings import Ending
-from .output import printable, shown
+from .output import shown
 from .session import Session, on_runs
 from .told import shortened
 
 #: Ids of checkpoints are no shorter, and some may be digits alone.
 _SHORTEST_ID: Final = 20
 
+#: Rows of a page where no other number is said.
+_ROWS: Final = 100
+
 limit_option = click.option(
-    "--limit", type=click.IntRange(1), default=100, show_default=True, help="How many are shown at most."
+    "--limit", type=click.IntRange(1), default=_ROWS, show_default=True, help="How many are shown at most."
 )
 after_option = click.option("--after", metavar="ID", help="Begin behind this one: the `next` of the page before.")
 workflow_option = click.option("--workflow", metavar="NAME", help="Only those of this workflow.")
+
+
+def page_options(limit: int, **filters: str | None) -> list[str]:
+    """Return what was said of a page, by the names of the options, as the words that say it of the next one."""
+    said = {**filters, "limit": None if limit == _ROWS else str(limit)}
+    return [word for name, value in said.items() if value is not None for word in (f"--{name}", value)]
 
 
 def place(text: str) -> CheckpointPlace:
@@ -57,7 +69,8 @@ def runs(session: Session, workflow: str | None, status: str | None, after: str 
              for each in found),
         )  # fmt: skip
         if further is not None:
-            session.output.say(f"There may be more: {printable(session.command('runs', '--after', further))}")
+            options = page_options(limit, workflow=workflow, status=status, after=further)
+            session.output.say(f"There may be more: {session.command('runs', *options)}")
         return Ending.DONE
 
     return session.run(work, needs_app=False)
@@ -72,14 +85,11 @@ def show(session: Session, run_id: str, at: CheckpointPlace | None, with_state: 
     """Show how a run stands: outputs, open requests, and what would run next."""
 
     async def work(service: Service) -> int:
-        history = service.history(run_id)
-        checkpoint = None if at is None and not with_state else await history.load("latest" if at is None else at)
-        found = await service.show(run_id, None if checkpoint is None else checkpoint.checkpoint_id)
+        checkpoint = await service.history(run_id).load("latest" if at is None else at)
+        found = inspected(checkpoint.header, checkpoint.records, plain)
         head = await service.storage.head(run_id)
-        if checkpoint is None and found.header.status is Status.FAILED:
-            checkpoint = await history.load(found.header.checkpoint_id)
-        failures = [] if checkpoint is None else list(_failures(checkpoint))
-        rows = [] if checkpoint is None or not with_state else [
+        failures = list(_failures(checkpoint))
+        rows = [] if not with_state else [
             {"path": path, "kind": kind, "key": key, "value": fact.show()}
             for (path, kind, key), fact in facts_of(checkpoint).items()
         ]  # fmt: skip
@@ -135,7 +145,7 @@ def _lines(session: Session, found: Inspection, head: Head | None) -> Iterator[s
     if found.next_due is not None:
         yield f"timer      {time_text(found.next_due)}"
     if found.requests:
-        yield f"answer     {printable(session.answering(found.requests[0].request_id))}"
+        yield f"answer     {session.answering(found.requests[0].request_id)}"
 
 
 def _failures(checkpoint: WorkflowCheckpoint) -> Iterator[tuple[str, str]]:

@@ -35,9 +35,10 @@ from rehydrate.model.events import (
     WorkDiscarded,
 )
 from rehydrate.model.plain import Plain
+from rehydrate.model.printable import printable
 from rehydrate.runtime.causes import safe_text
 
-from .output import printable, shown
+from .output import shown
 
 #: Letters of a value in a line; all of it is in the result and in JSON.
 _LONGEST: Final = 200

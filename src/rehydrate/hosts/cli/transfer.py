@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import io
-import sys
 
 import click
 
 from rehydrate.errors import WrongCallError
+from rehydrate.model.printable import printable
 from rehydrate.service.service import Service
-from rehydrate.service.transfer import ExportedRun, ExportPlace, export_run, import_run
+from rehydrate.service.transfer import ExportedRun, adopt_run, export_run, read_run
 
 from .completion import complete_run
 from .endings import Ending
-from .given import standard_input
-from .output import printable
 from .session import Session, on_runs
-
-_STREAM = "-"
+from .standard_input import STREAM, standard_input
 
 
 @click.command("export")
@@ -26,16 +23,15 @@ _STREAM = "-"
 @on_runs
 def export_command(session: Session, run_id: str, file: str) -> int:
     """Write a run with all its checkpoints, events and names into a file, or to standard output (-)."""
-    if file == _STREAM and session.output.as_json:
+    if file == STREAM and session.output.as_json:
         raise WrongCallError("standard output cannot be the file and have JSON.", "Name a file, or leave --json out.")
 
     async def work(service: Service) -> int:
-        if file != _STREAM:
+        if file != STREAM:
             return _told(session, await export_run(service.storage, run_id, file), "exported")
         whole = io.BytesIO()
         told = await export_run(service.storage, run_id, whole)
-        sys.stdout.buffer.write(whole.getvalue())
-        sys.stdout.buffer.flush()
+        session.output.raw(whole.getvalue())
         session.output.note(printable(f"exported {told}"))
         return Ending.DONE
 
@@ -47,10 +43,15 @@ def export_command(session: Session, run_id: str, file: str) -> int:
 @on_runs
 def import_command(session: Session, file: str) -> int:
     """Take the run of a file, or of standard input (-), into a store: all of it or nothing."""
-    place: ExportPlace = standard_input("Name a file.") if file == _STREAM else file
+    # Here, as Ctrl-C could not end a read in the event loop.
+    if file == STREAM:
+        with standard_input("Name a file.") as stream:
+            read = read_run(stream)
+    else:
+        read = read_run(file)
 
     async def work(service: Service) -> int:
-        return _told(session, await import_run(service.storage, place), "imported")
+        return _told(session, await adopt_run(service.storage, read), "imported")
 
     return session.run(work, needs_app=False, create=True)
 

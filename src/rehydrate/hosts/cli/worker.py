@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
+from typing import Never
 
 import click
 
 from rehydrate.api.sigterm import drain_on_sigterm
 from rehydrate.errors import RehydrateError
+from rehydrate.model.printable import printable
 from rehydrate.runtime.draining import drain
 from rehydrate.runtime.result import WorkflowRunResult
 from rehydrate.service.service import Service
 from rehydrate.service.worker import Worker
 
 from .endings import Ending
-from .output import Output, printable
+from .output import Output
 from .results import Shown
 from .session import Session, on_runs, user_prints_aside
+from .streams import UnwrittenError
 
 
 @click.command()
@@ -41,31 +45,40 @@ def worker(session: Session, concurrency: int, every: float, once: bool, grace: 
     """
 
     async def work(service: Service) -> int:
+        unwritten: asyncio.Future[Never] = asyncio.get_running_loop().create_future()
+
         def told(run_id: str, end: WorkflowRunResult | RehydrateError) -> None:
-            _tell(session, service, run_id, end)
+            try:
+                _tell(session, service, run_id, end)
+            except UnwrittenError as error:
+                if not unwritten.done():
+                    unwritten.set_exception(error)
 
         takes_up = Worker(service, concurrency=concurrency, every=every, told=told)
-        if once:
-            await takes_up.finish()
-            return Ending.DONE
-        names = ", ".join(sorted(workflow.name for workflow in service.workflows))
-        session.output.say(f"worker for {names}; SIGTERM or Ctrl-C hands on what it has")
-        return await _until_interrupted(takes_up, grace)
+        if not once:
+            names = ", ".join(sorted(workflow.name for workflow in service.workflows))
+            session.output.say(f"worker for {names}; SIGTERM or Ctrl-C hands on what it has")
+        return await _until_stopped(takes_up.finish() if once else takes_up.run(), unwritten, grace)
 
     with drain_on_sigterm(grace), user_prints_aside():
         return session.run(work, create=True)  # it may begin before the first run
 
 
-async def _until_interrupted(takes_up: Worker, grace: float) -> int:
-    """Let a worker work; Ctrl-C, which cancels this, drains the process as SIGTERM does."""
-    working = asyncio.create_task(takes_up.run())
+async def _until_stopped(work: Coroutine[None, None, object], unwritten: asyncio.Future[Never], grace: float) -> int:
+    """Let a worker work. Ctrl-C, which cancels this, and an output that takes no more, drain the process as SIGTERM
+    does."""
+    working = asyncio.create_task(work)
+    interrupted = False
     try:
-        await asyncio.shield(working)
+        await asyncio.wait((working, unwritten), return_when=asyncio.FIRST_COMPLETED)
     except asyncio.CancelledError:
+        interrupted = True
+    if interrupted or unwritten.done():
         await drain(grace)
-        await working
-        return Ending.INTERRUPTED
-    return Ending.DONE
+    await working
+    if unwritten.done():
+        unwritten.result()
+    return Ending.INTERRUPTED if interrupted else Ending.DONE
 
 
 def _tell(session: Session, service: Service, run_id: str, end: WorkflowRunResult | RehydrateError) -> None:
