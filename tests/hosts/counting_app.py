@@ -2,9 +2,10 @@
 
 import sys
 
+from claims_app import payment  # the folder of an app is where it imports from
+
 from rehydrate import Service, SqliteCheckpointStorage
 from rehydrate.stores.around import StoreAround
-from tests.hosts.claims_app import payment
 
 
 class Counting(StoreAround):
