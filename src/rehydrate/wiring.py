@@ -1,7 +1,7 @@
 """The wiring: the only place that names concrete stores, and where the public names come together.
 
-`import rehydrate` loads none of it; the first public name that is used does. Stores and services are loaded one by one,
-each when it is first asked for.
+`import rehydrate` loads none of it; the first public name that is used does. Stores, services and what draws are loaded
+one by one, each when it is first asked for.
 """
 
 # ruff: noqa: PLC0415  (see above)
@@ -20,7 +20,6 @@ from rehydrate.codecs import checkpointable
 from rehydrate.errors import RunFailedError, WorkflowCheckpointException, WrongCallError
 from rehydrate.graph.context import WorkflowContext
 from rehydrate.graph.definition import Reducer
-from rehydrate.graph.description import WorkflowDescription
 from rehydrate.graph.executor import Executor, FunctionExecutor, executor
 from rehydrate.graph.functional_context import FunctionalContext
 from rehydrate.graph.handlers import handler, response_handler
@@ -46,6 +45,7 @@ from rehydrate.stores.named import url_of_named
 from rehydrate.stores.urls import Form, parsed_url, shown_url
 
 if TYPE_CHECKING:
+    from rehydrate.graph.description import WorkflowDescription
     from rehydrate.observers.opentelemetry import OpenTelemetryObserver
     from rehydrate.service.agent_framework.importing import (
         AgentFrameworkImport,
@@ -163,8 +163,10 @@ _KEEP_EVENTS: Final = {"keep_events": ("true", "false")}
 
 
 def __getattr__(name: str) -> object:
-    """Load a store or a service with all that it needs, the first time that one of its names is used."""
+    """Load a store, a service or a drawing with all that it needs, the first time that one of its names is used."""
     match name:
+        case "WorkflowDescription":
+            from rehydrate.graph import description as home
         case "CompressedCheckpointStorage":
             from rehydrate.stores import compressed as home
         case "EncryptedCheckpointStorage" | "KeyRing":

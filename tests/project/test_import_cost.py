@@ -54,6 +54,8 @@ def test_importing_costs_at_most_a_tenth_of_a_second() -> None:
 
 
 SELDOM_NEEDED = (
+    "rehydrate.graph.description",
+    "rehydrate.graph.drawing",
     "rehydrate.service",
     "rehydrate.stores.encrypted",
     "rehydrate.stores.file",
@@ -73,6 +75,7 @@ SELDOM_NEEDED = (
         ("rehydrate.checkpoint_storage_from_url('memory:')", ["rehydrate.stores.memory", "sqlite3"]),
         ("rehydrate.SqliteCheckpointStorage", ["rehydrate.stores.sqlite", "sqlite3"]),
         ("rehydrate.RunHistory", ["rehydrate.service"]),
+        ("rehydrate.WorkflowDescription", ["rehydrate.graph.description"]),
     ],
 )
 def test_only_the_stores_and_services_that_are_used_are_loaded(use: str, loaded: list[str]) -> None:

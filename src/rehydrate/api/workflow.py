@@ -6,12 +6,10 @@ It holds no run state and no event loop's objects; any number of runs may use it
 from __future__ import annotations
 
 from collections.abc import Coroutine, Mapping, Sequence
-from typing import Any, Literal, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from rehydrate.codecs import ValueCodec, type_name
 from rehydrate.graph.definition import Definition
-from rehydrate.graph.description import WorkflowDescription, describe_workflow
-from rehydrate.graph.drawing import DrawingFormat, draw
 from rehydrate.ports import CheckpointStorage
 from rehydrate.ports.observer import Observer
 from rehydrate.runtime.call import CheckpointArgument, check_given
@@ -30,6 +28,10 @@ from rehydrate.runtime.stream import RunStream
 
 from .session import Session
 from .waiting import wait_for
+
+if TYPE_CHECKING:
+    from rehydrate.graph.description import WorkflowDescription
+    from rehydrate.graph.drawing import DrawingFormat
 
 
 class RunOptions(CallOptions, total=False):
@@ -219,10 +221,14 @@ class Workflow:
 
         Raises `WrongCallError` for another format.
         """
+        from rehydrate.graph.drawing import draw  # noqa: PLC0415  (a process that runs workflows draws none)
+
         return draw(self.describe(), format)
 
     def describe(self) -> WorkflowDescription:
         """Return the whole tree as plain data; `dataclasses.asdict` of it can be written as JSON."""
+        from rehydrate.graph.description import describe_workflow  # noqa: PLC0415  (the same)
+
         return describe_workflow(self.definition, type_name)
 
     def _repr_svg_(self) -> str:
