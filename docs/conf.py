@@ -50,6 +50,7 @@ html_copy_source = False
 html_show_sourcelink = False
 html_static_path = ["_ext/static"]
 html_css_files = ["site.css"]
+html_search_scorer = str(Path(__file__).parent / "_ext" / "search_scorer.js")
 pygments_style = "a11y-light"  # every colour has a contrast of 4.5 or more to its ground
 pygments_dark_style = "monokai"
 html_theme_options = {"navigation_with_keys": True}
