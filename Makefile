@@ -61,6 +61,7 @@ check: $(CHECK_READY) ## format, lint, types, layers, and the site without a war
 	@$(BUILD_DOCS)
 
 docs: $(CHECK_READY) ## the documentation as a site, in build/docs
+	@echo "make: building the site, half a minute on an idle core; nothing is said until it is there" >&2
 	@$(BUILD_DOCS)
 	@echo "make: build/docs/index.html"
 
@@ -83,7 +84,7 @@ ifneq ($(shell cat $(READY) 2>/dev/null),$(CURDIR))
 endif
 
 $(READY): pyproject.toml
-	@echo "make: setting up $(VENV) (a minute at most; again only when pyproject.toml has changed)" >&2
+	@echo "make: setting up $(VENV), a minute or two; again only when pyproject.toml has changed" >&2
 	@[ ! -f $(READY) ] || [ "$$(cat $(READY))" = "$(CURDIR)" ] || rm -rf $(VENV)
 	@if ! $(PY) -c '$(NEW_ENOUGH)' 2>/dev/null; then \
 		[ -n "$(PYTHON)" ] && $(PYTHON) -c '$(NEW_ENOUGH)' 2>/dev/null || { \
@@ -92,11 +93,14 @@ $(READY): pyproject.toml
 		$(PYTHON) -m venv --clear $(VENV) || { \
 			echo "make: cannot make $(VENV); on Debian and Ubuntu install python3-venv" >&2; exit 1; }; \
 	fi
+	@echo "make: installing what the package, its tests and its checks need, some 70 packages" >&2
 	@$(PY) -m pip install -qq -e '.[dev]' || { \
 		echo "make: pip could not install the requirements; its words are above. If its index cannot be reached," >&2; \
 		echo "make: check the network and 'pip config list', then run make again." >&2; exit 1; }
+	@echo "make: $(VENV) is ready" >&2
 	@echo "$(CURDIR)" >$@
 
 $(CHECK_READY): $(READY)
+	@echo "make: installing what builds the site and checks the code" >&2
 	@$(PY) -m pip install -qq -e '.[docs,lint]'
 	@touch $@

@@ -19,6 +19,8 @@ from sphinx.application import Sphinx
 OUTSIDE = re.compile(r"\]\(\.\./((?:\.\./)*)examples/")
 ROW = re.compile(r"^\| *(\[[^\]]+\]\([^)]+\)) *\| *(.*?) *\|$")
 NOT_SOURCE = shutil.ignore_patterns("__pycache__")
+#: A file of the checkout that the site shows in a page, without its title.
+INCLUDE = re.compile(r"^```\{include\} (\S+)\n:start-after: \"(.+)\"\n```$", re.MULTILINE)
 #: Why something was chosen is no help to whoever uses it, and there is much of it.
 LEFT_OUT = "decisions/"
 
@@ -40,7 +42,8 @@ def write(app: Sphinx, error: Exception | None) -> None:
 
 def markdown(app: Sphinx, name: str) -> str:
     """A page as it is written, with the reference in words."""
-    text = Path(app.env.doc2path(name)).read_text(encoding="utf-8")
+    page = Path(app.env.doc2path(name))
+    text = INCLUDE.sub(lambda found: included(page, *found.groups()), page.read_text(encoding="utf-8"))
     text = OUTSIDE.sub(r"](\1examples/", text)  # the examples lie beside the pages, there above them
     if not BLOCK.search(text):
         return text
@@ -49,6 +52,11 @@ def markdown(app: Sphinx, name: str) -> str:
         [desc for desc in tree.findall(addnodes.desc) if not isinstance(desc.parent, addnodes.desc_content)]
     )
     return BLOCK.sub(lambda block: "\n".join(listed(documented, len(block[2].split()))), text)
+
+
+def included(page: Path, file: str, title: str) -> str:
+    """What a page shows of another file."""
+    return (page.parent / file).read_text(encoding="utf-8").partition(f"{title}\n")[2].strip()
 
 
 def listed(documented: Iterator[addnodes.desc], count: int) -> Iterator[str]:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from rehydrate.errors import ForeignCheckpointError, RunFailedError
+from rehydrate.errors import ForeignCheckpointError, RunFailedError, WrongCallError
 from tests.call.desk import Note, desk
 from tests.call.stores import everything
 
@@ -173,3 +173,40 @@ def test_one_request_answered_twice_in_one_call_is_refused(world, anywhere):
     with pytest.raises(ValueError, match="twice"):
         run(workflow.run(checkpoint=paused, responses=[request.answer(True), request.answer(False)]))
     assert run(workflow.run(checkpoint=paused, responses=[request.answer(True)])).outputs == ["1: a? yes"]
+
+
+class Begun:
+    """A store that somebody has begun to write, with all but two of its calls."""
+
+    async def commit(self, commit: object) -> None:
+        raise AssertionError("it is refused before")
+
+    def __getattr__(self, name: str) -> object:
+        if name in {"read", "keeps_events"}:
+            raise AttributeError(name)
+        return self.commit
+
+
+def test_a_store_that_lacks_calls_is_refused_with_their_names(world):
+    """Whoever writes a store hears which calls are missing; the workflow is not begun."""
+    with pytest.raises(WrongCallError, match=r"is a Begun, which lacks keeps_events, read\. Add what is missing"):
+        run(desk(world).run(Note("a"), checkpoint_storage=Begun()))
+    assert world.diary == []
+
+
+def test_a_store_may_hand_on_its_calls_without_naming_them(world, store):
+    """A store around a store that has `__getattr__` and a `commit` of its own is one, on every Python."""
+
+    class Counted:
+        commits = 0
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(store, name)
+
+        async def commit(self, commit: object) -> None:
+            await store.commit(commit)
+            self.commits += 1
+
+    around = Counted()
+    assert run(desk(world).run(Note("a"), checkpoint_storage=around)).outputs == ["1: a"]
+    assert around.commits > 1

@@ -29,13 +29,24 @@ def commands() -> list[tuple[str, list[str], list[str]]]:
     return found
 
 
+def program(page: Path) -> tuple[str, str]:
+    """The name and the text of the program that a page has the reader save."""
+    name, text = _PROGRAM.search(page.read_text(encoding="utf-8")).groups()
+    return name, text
+
+
+def test_the_page_shows_the_program_of_the_first_page() -> None:
+    """Whoever reads the site, which has not the first page of the checkout, finds the same program here."""
+    assert program(DOCS / "cli.md") == program(ROOT / "README.md")
+
+
 def test_the_commands_of_the_page_print_what_it_shows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """One after the other in one folder, with `claims.py` of the first page; ids are other ones each time."""
+    """One after the other in one folder, with the `claims.py` of the page; ids are other ones each time."""
     monkeypatch.chdir(tmp_path)
-    name, program = _PROGRAM.search((ROOT / "README.md").read_text(encoding="utf-8")).groups()
-    Path(name).write_text(program, encoding="utf-8")
+    name, text = program(DOCS / "cli.md")
+    Path(name).write_text(text, encoding="utf-8")
     real: dict[str, str] = {}
 
     def as_on_the_page(text: str, shown: str) -> str:

@@ -12,6 +12,7 @@ import rehydrate
 import rehydrate.testing
 from rehydrate import FunctionalContext, Reducer, Status, WorkflowBuilder, WorkflowContext, errors
 from rehydrate.api.functional import FunctionalOptions
+from rehydrate.api.workflow import RunOptions
 from rehydrate.model.events import Event
 from rehydrate.model.records import RECORD_TYPES
 from rehydrate.runtime.call import ROWS
@@ -190,6 +191,20 @@ def test_the_page_on_building_has_every_reducer() -> None:
     """The table names the reducers that come with the library."""
     there = {name for name in rehydrate.__all__ if isinstance(getattr(rehydrate, name), Reducer)}
     assert set(first_cells("building.md", "State and reducers")) == there | {"a named function"}
+
+
+def test_the_how_to_on_stores_names_every_call() -> None:
+    """The order in which a store is written has each call of the protocol once."""
+    below = (DOCS / "howto" / "write-a-store.md").read_text(encoding="utf-8").split("## From nothing\n", 1)[1]
+    steps = re.findall(r"^\d\. (.*?)(?=^\d\. |^$)", below, re.MULTILINE | re.DOTALL)
+    calls = [name for name in vars(rehydrate.CheckpointStorage) if not name.startswith("_")]
+    assert {name for step in steps for name in names_in(step)} - {"False"} == set(calls)
+
+
+def test_the_reference_explains_every_argument_of_a_call() -> None:
+    """The table below the calls of a workflow has each argument of `run` once."""
+    listed = [name.removesuffix("=") for name in first_cells("reference/running.md", "Arguments of a call")]
+    assert sorted(listed) == sorted({"message", "stream", *RunOptions.__annotations__})
 
 
 def test_the_handler_on_the_page_catches_what_the_table_says() -> None:

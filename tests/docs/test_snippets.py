@@ -18,8 +18,14 @@ FIRST_PAGE = ROOT / "README.md"
 #: A page with a tutorial: its first blocks are programs, the others run in one namespace.
 TUTORIAL = ROOT / "docs" / "functional.md"
 PROGRAM = re.compile(r"# \w+\.py\n")
-#: Pages that are programs and nothing else. The first is run below, the others are followed in test_followed_pages.py.
-PROGRAMS_ONLY = (FIRST_PAGE, ROOT / "docs" / "tutorial.md", ROOT / "docs" / "howto" / "several-processes.md")
+#: Pages whose blocks are programs and nothing else. The first is run below, that of the command line in
+#: test_cli_page.py, the others are followed in test_followed_pages.py.
+PROGRAMS_ONLY = (
+    FIRST_PAGE,
+    ROOT / "docs" / "cli.md",
+    ROOT / "docs" / "tutorial.md",
+    ROOT / "docs" / "howto" / "several-processes.md",
+)
 WITH_BLOCKS = [page for page in pages() if "```python\n" in page.read_text(encoding="utf-8")]
 
 

@@ -569,6 +569,7 @@ def test_an_attempt_without_a_policy_is_told_too(world):
         {"delay": -1},
         {"delay": "1"},
         {"delay": float("inf")},
+        {"delay": 1e12},
         {"factor": 0.5},
         {"factor": float("nan")},
         {"max_delay": -0.1},
@@ -593,7 +594,7 @@ def test_a_retry_that_makes_no_sense_is_refused(given):
 
 @pytest.mark.parametrize(
     "given",
-    [{"retry": 3}, {"retry": Retry}, {"timeout": 0}, {"timeout": -1}, {"timeout": "5"}, {"timeout": True}],
+    [{"retry": 3}, {"retry": Retry}, *({"timeout": no_time} for no_time in (0, -1, "5", True, 1e12, 10**400))],
     ids=str,
 )
 def test_a_policy_of_an_executor_that_makes_no_sense_is_refused(given):

@@ -479,9 +479,10 @@ def test_new_input_can_leave_a_scope_behind_whose_time_was_up(hours) -> None:
     under(hours, scenario())
 
 
-@pytest.mark.parametrize("timeout", [0, -1, True, "5", float("nan"), float("inf")])
+@pytest.mark.parametrize("timeout", [0, -1, True, "5", float("nan"), float("inf"), 1e12, 10**400])
 def test_a_limit_that_is_no_time_is_refused_at_the_line(timeout: object) -> None:
-    """Seconds above zero."""
+    """Seconds above zero, and not more than a century."""
     inner = WorkflowBuilder("inner", step(Doors(), "first")).build()
-    with pytest.raises(ExecutorDefinitionError, match=r"'inner': timeout is .*Use a number of seconds above 0"):
+    says = r"'inner': timeout is .*Use a number of seconds above 0, at most 100 years"
+    with pytest.raises(ExecutorDefinitionError, match=says):
         WorkflowExecutor(inner, timeout=timeout)

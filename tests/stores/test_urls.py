@@ -1,6 +1,7 @@
 """Stores by URL: which one a URL names, with what options, and what is refused without telling a secret."""
 
 import asyncio
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -122,3 +123,19 @@ def test_no_password_is_shown(url: str, shown: str) -> None:
     """An error shows neither user and password nor the values of options."""
     assert shown_url(url) == shown
     assert "secret" not in shown
+
+
+STORES = {
+    "memory": InMemoryCheckpointStorage,
+    "sqlite": partial(SqliteCheckpointStorage, "runs.db"),
+    "file": partial(FileCheckpointStorage, "runs"),
+    "postgres": partial(PostgresCheckpointStorage, "postgresql://localhost/runs"),
+}
+
+
+@pytest.mark.parametrize("given", ["no", 1, None])
+@pytest.mark.parametrize("kind", STORES)
+def test_a_word_does_not_say_whether_events_are_kept(kind: str, given: object) -> None:
+    """Made without a URL, each store takes `True` and `False` alone: "no" would count as yes."""
+    with pytest.raises(WrongCallError, match=r"^keep_events is .*\. Pass True or False\.$"):
+        STORES[kind](keep_events=given)

@@ -118,8 +118,9 @@ class Workflow:
     def run(
         self, message: object = None, *, stream: bool = False, **options: Unpack[RunOptions]
     ) -> Coroutine[None, None, WorkflowRunResult] | RunStream:
-        """Start a run, or restore one and take the next input, in one call; see the page on the resume table.
+        """Start a run, or restore one and take the next input, in one call.
 
+        docs/reference/running.md says what each argument is, docs/resume.md which of them go together.
         Raises a `CallError` or `WorkflowCheckpointException` before anything has run, `RunFailedError` for a run that
         ends `FAILED`, and a `StoreError` where a checkpoint could not be saved.
         """

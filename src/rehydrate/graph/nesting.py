@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import isfinite
 from types import MappingProxyType
 from typing import Final, Literal, TypeAlias, cast, get_args
 
 from rehydrate.errors import ExecutorDefinitionError, IdError
 from rehydrate.ids import check_key
+
+from .policies import AT_MOST, is_time_limit
 
 Requests: TypeAlias = Literal["propagate", "intercept"]
 Isolation: TypeAlias = Literal["isolated", "shared"]
@@ -77,8 +78,8 @@ def check_timeout(executor_id: str, given: object) -> float | None:
     """Return a time limit in seconds. Raises `ExecutorDefinitionError` for anything else."""
     if given is None:
         return None
-    if isinstance(given, int | float) and not isinstance(given, bool) and isfinite(given) and given > 0:
-        return float(given)
+    if is_time_limit(given):
+        return float(cast("float", given))
     raise ExecutorDefinitionError(
-        executor_id, f"timeout is {given!r:.100}", "Use a number of seconds above 0, or None for no limit."
+        executor_id, f"timeout is {given!r:.100}", f"Use a number of seconds above 0, {AT_MOST}, or None for no limit."
     )

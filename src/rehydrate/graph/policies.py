@@ -6,13 +6,13 @@ They are today's configuration: part of neither the signature nor any record. No
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isfinite
 from typing import Final, cast
 
 from rehydrate.errors import PolicyError
 
 #: The longest time that a policy can name, in seconds: a hundred years, so that no sum of times overflows.
 LONGEST: Final = 100 * 365.25 * 86400
+AT_MOST: Final = "at most 100 years"
 
 
 @dataclass(frozen=True)
@@ -34,12 +34,16 @@ class Retry:
             raise PolicyError(f"Retry(attempts={self.attempts!r:.100})", "Use a whole number from 1 on; 1 is no retry.")
         for name in ("delay", "max_delay"):
             if not _is_between(getattr(self, name), 0, LONGEST):
-                raise PolicyError(f"Retry({name}={getattr(self, name)!r:.100})", "Use a number of seconds, 0 or more.")
+                raise PolicyError(
+                    f"Retry({name}={getattr(self, name)!r:.100})", f"Use a number of seconds from 0 on, {AT_MOST}."
+                )
         if self.delay > self.max_delay:
             problem = f"Retry(delay={self.delay!r:.100}) with max_delay={self.max_delay!r:.100}"
             raise PolicyError(problem, "No delay is longer than max_delay: give that a number as high as delay.")
         if not _is_between(self.factor, 1, LONGEST):
-            raise PolicyError(f"Retry(factor={self.factor!r:.100})", "Use a number from 1 on; 1 keeps the delay.")
+            raise PolicyError(
+                f"Retry(factor={self.factor!r:.100})", f"Use a number from 1 to {LONGEST:.0f}; 1 keeps the delay."
+            )
         given = cast("object", self.on)
         if isinstance(given, type):
             given = (given,)
@@ -79,15 +83,20 @@ def attempt_policy(where: str, retry: object, timeout: object) -> AttemptPolicy 
         raise PolicyError(f"retry={retry!r:.100} of {where}", "Pass a Retry, as in Retry(attempts=5).")
     if timeout is None:
         return AttemptPolicy(retry)
-    if not _is_between(timeout, 0, LONGEST) or not timeout:
-        raise PolicyError(f"timeout={timeout!r:.100} of {where}", "Use a number of seconds above 0.")
+    if not is_time_limit(timeout):
+        raise PolicyError(f"timeout={timeout!r:.100} of {where}", f"Use a number of seconds above 0, {AT_MOST}.")
     return AttemptPolicy(retry, float(cast("float", timeout)))
+
+
+def is_time_limit(value: object) -> bool:
+    """Tell whether something is a number of seconds that work may last."""
+    return _is_between(value, 0, LONGEST) and value != 0
 
 
 def _is_between(value: object, least: float, most: float) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
-    return isfinite(value) and least <= value <= most
+    return least <= value <= most  # false for what is no number
 
 
 def _is_error(kind: object) -> bool:

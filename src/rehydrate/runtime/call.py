@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TypeAlias, cast
+from typing import Final, TypeAlias, cast
 from weakref import WeakSet
 
 from rehydrate.codecs import ValueCodec
@@ -181,6 +181,8 @@ class Call:
 
 #: Classes whose objects were seen to be stores.
 _STORES: WeakSet[type] = WeakSet()
+#: What a store has.
+_CALLS: Final = [name for name in vars(CheckpointStorage) if not name.startswith("_")]
 
 
 def with_article(value: object) -> str:
@@ -190,14 +192,20 @@ def with_article(value: object) -> str:
 
 
 def check_storage(storage: object) -> None:
-    """Refuse what is no store: a path, or a store's class instead of an object of it."""
+    """Refuse what is no store: a path, a store's class instead of an object of it, or one that lacks calls."""
     if storage is None or type(storage) in _STORES:
-        return
-    if isinstance(storage, CheckpointStorage) and not isinstance(storage, type):
-        _STORES.add(type(storage))  # looking at all methods of a protocol takes long, and each call asks
         return
     if isinstance(storage, type):
         raise WrongCallError(f"checkpoint_storage is the class {storage.__name__}.", "Pass an object of it.")
+    # Not by isinstance: from Python 3.12 on that sees no call which a store hands on with `__getattr__`.
+    lacking = [name for name in _CALLS if getattr(storage, name, None) is None]
+    if not lacking:
+        _STORES.add(type(storage))  # looking at all names takes long, and each call asks
+        return
+    if "commit" not in lacking:
+        fix = "Add what is missing; rehydrate.CheckpointStorage says what each does."
+        named = f"{with_article(storage)}, which lacks {', '.join(lacking)}"
+        raise WrongCallError(f"checkpoint_storage is {named}.", fix)
     example = f"SqliteCheckpointStorage({storage!r:.80})" if isinstance(storage, str) else "a store"
     raise WrongCallError(f"checkpoint_storage is {with_article(storage)}.", f"Pass {example}.")
 

@@ -27,6 +27,13 @@ def check_texts(**texts: object) -> None:
     _check_whole("".join(given))
 
 
+def check_flag(name: str, given: object) -> bool:
+    """Return whether something is on. Raises `WrongCallError` for a word: "no" would count as yes."""
+    if not isinstance(given, bool):
+        raise WrongCallError(f"{name} is {_kind(given)}.", "Pass True or False.")
+    return given
+
+
 def check_ref(ref: CheckpointRef) -> None:
     """Raise `WrongCallError` unless this can name a checkpoint."""
     if isinstance(ref, Latest):

@@ -35,6 +35,7 @@ from .arguments import (
     check_commit_arguments,
     check_event_page,
     check_filters,
+    check_flag,
     check_keys,
     check_numbers,
     check_offer,
@@ -105,7 +106,7 @@ class LocalStorage(Generic[_P]):
     def __init__(
         self, path: str, kind: Kind[_P], deeds: Deeds[_P], *, clock: Clock | None = None, keep_events: bool = False
     ) -> None:
-        self._keeps_events = keep_events
+        self._keeps_events = check_flag("keep_events", keep_events)
         self._path = path
         self._kind = kind
         self._deeds = deeds

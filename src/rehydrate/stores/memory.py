@@ -40,6 +40,7 @@ from .arguments import (
     check_commit_arguments,
     check_event_page,
     check_filters,
+    check_flag,
     check_keys,
     check_numbers,
     check_offer,
@@ -68,7 +69,7 @@ class InMemoryCheckpointStorage:
     """
 
     def __init__(self, *, clock: Clock | None = None, keep_events: bool = False) -> None:
-        self._keeps_events = keep_events
+        self._keeps_events = check_flag("keep_events", keep_events)
         self._clock = clock or WallClock()
         self._tables = MemoryTables()
         self._lock = Lock()

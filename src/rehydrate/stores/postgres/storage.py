@@ -33,6 +33,7 @@ from rehydrate.stores.arguments import (
     check_commit_arguments,
     check_event_page,
     check_filters,
+    check_flag,
     check_keys,
     check_numbers,
     check_offer,
@@ -80,7 +81,7 @@ class PostgresCheckpointStorage:
                 "in PostgreSQL", f"psycopg cannot be imported ({error})", "Run: pip install 'rehydrate[postgres]'."
             ) from error
         self._driver = driver
-        self._keeps_events = keep_events
+        self._keeps_events = check_flag("keep_events", keep_events)
         self._now: Callable[[], float | None] = _server_time if clock is None else clock.time
         self._connector = connector = driver.connector(url_or_pool, schema, retry_waits)
         self._store = connector.place.store
