@@ -45,12 +45,12 @@ def _command(given: Sequence[str]) -> int:
         if error.name not in {"click", "rich"}:
             raise
         return _without_extra(given)
-    from rehydrate.wiring import named_checkpoint_storage
+    from rehydrate.wiring import is_secret_name, named_checkpoint_storage
 
     others = {
         name: OtherCommand(text, lambda words, name=name: _core_command([name, *words])) for name, text in _HELP.items()
     }
-    return run_command_line(given, Wired(__version__, named_checkpoint_storage, others))
+    return run_command_line(given, Wired(__version__, named_checkpoint_storage, is_secret_name, others))
 
 
 def _without_extra(given: Sequence[str]) -> int:

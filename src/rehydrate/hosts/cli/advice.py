@@ -29,8 +29,11 @@ from rehydrate.errors import (
 
 
 def command_text(words: Sequence[str], command: str, *more: str) -> str:
-    """Return a command on the app and the store that `words` name, to be typed as it stands; it is printable."""
-    return " ".join(map(_quoted, ("rehydrate", command, *words, *more)))
+    """Return a command on the app and the store that `words` name, to be typed as it stands; it is printable.
+
+    `words` are as a shell reads them, `more` as the command is to get them.
+    """
+    return " ".join(("rehydrate", command, *words, *map(quoted, more)))
 
 
 def argument(word: str) -> tuple[str, ...]:
@@ -38,7 +41,7 @@ def argument(word: str) -> tuple[str, ...]:
     return ("--", word) if word.startswith("-") else (word,)
 
 
-def _quoted(word: str) -> str:
+def quoted(word: str) -> str:
     """Return a word as a shell reads it; with what is not printable as bash, zsh and ksh have it, in `$'...'`."""
     if word.isprintable():
         return shlex.quote(word)

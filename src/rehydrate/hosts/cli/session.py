@@ -20,7 +20,7 @@ from rehydrate.errors import NoStoreError, RehydrateError, WrongCallError
 from rehydrate.ports import CheckpointStorage
 from rehydrate.service.service import Service
 
-from .advice import command_text, next_action
+from .advice import command_text, next_action, quoted
 from .app import App, load_app
 from .endings import Ending, ending_of_error
 from .output import Output
@@ -55,6 +55,8 @@ class Wired:
 
     version: str
     open_store: StoreOpener
+    #: Whether the name of a store may hold a password.
+    is_secret: Callable[[str], bool]
     others: Mapping[str, OtherCommand]
 
 
@@ -66,7 +68,7 @@ class Session:
     app_name: str | None
     store_name: str | None
     output: Output
-    #: The words that name app and store in this command, for one that is to be suggested.
+    #: The words that name app and store in this command, for one that is to be suggested, as a shell reads them.
     words: tuple[str, ...] = ()
 
     def command(self, name: str, *more: str) -> str:
@@ -130,7 +132,7 @@ def on_runs(command: Callable[Concatenate[Session, P], int]) -> Callable[P, int]
     @functools.wraps(command)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> int:
         wired = cast("Wired", click.get_current_context().obj)
-        words = tuple(_words(click.get_current_context()))
+        words = tuple(_words(click.get_current_context(), wired))
         app_name, store_name = (cast("str | None", kwargs.pop(name)) for name in ("app_name", "store_name"))
         output = Output(bool(kwargs.pop("as_json")), functools.partial(next_action, words=words))
         session = Session(wired, app_name, store_name, output, words)
@@ -146,8 +148,13 @@ def on_runs(command: Callable[Concatenate[Session, P], int]) -> Callable[P, int]
     return cast("Callable[P, int]", wrapped)
 
 
-def _words(context: click.Context) -> Iterator[str]:
-    """Give the options for app and store that were typed; those of the environment hold for the next command, too."""
+def _words(context: click.Context, wired: Wired) -> Iterator[str]:
+    """Give the options for app and store that were typed; those of the environment hold for the next command, too.
+
+    A store whose name may hold a password is named by the environment: what is suggested ends in logs and screens.
+    """
     for name, option in (("app_name", "--app"), ("store_name", "--store")):
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            yield from (option, str(context.params[name]))
+            word = str(context.params[name])
+            secret = name == "store_name" and wired.is_secret(word)
+            yield from (option, '"$REHYDRATE_STORE"' if secret else quoted(word))
