@@ -26,7 +26,7 @@ from rehydrate.model.checkpoint import (
     StoredEvent,
     TurnRow,
 )
-from rehydrate.ports import CheckpointStorage, Inspection, compresses, listing_key, watched
+from rehydrate.ports import CheckpointStorage, Inspection, StorePlace, compresses, listing_key, place_of, watched
 
 from .archives import check_archive
 from .arguments import (
@@ -61,6 +61,7 @@ class EncryptedCheckpointStorage(ExaminedAround):
         if not isinstance(cast("object", keys), KeyRing):
             raise WrongCallError("keys is no KeyRing.", "Pass KeyRing({'2026-11': secrets.token_bytes(32)}).")
         self._store = store
+        self._keys = keys
         self._covers = Covers(keys)
         self._names = self._covers.names
         self._passage = Passage(store, self._covers)
@@ -78,6 +79,12 @@ class EncryptedCheckpointStorage(ExaminedAround):
     def keeps_events(self) -> bool:
         """Whether the store inside keeps events."""
         return self._store.keeps_events
+
+    @property
+    def place(self) -> StorePlace | None:
+        """Where the store inside is, with these keys; see `rehydrate.ports.Placed`."""
+        inside = place_of(self._store)
+        return inside and inside._replace(name=f"{self._keys!r} {inside.name}")
 
     @property
     def compresses(self) -> bool:

@@ -27,7 +27,7 @@ from rehydrate.model.checkpoint import (
     StoredEvent,
     TurnRow,
 )
-from rehydrate.ports import Clock, Inspection
+from rehydrate.ports import Clock, Inspection, StorePlace
 
 from .archives import check_archive
 from .arguments import (
@@ -126,6 +126,11 @@ class LocalStorage(Generic[_P]):
     def keeps_events(self) -> bool:
         """Whether this object keeps events of what it commits; it reads what any has kept."""
         return self._keeps_events
+
+    @property
+    def place(self) -> StorePlace:
+        """Where it is; see `rehydrate.ports.Placed`."""
+        return StorePlace(f"{self._kind.name} {self._path}", self._path)
 
     async def commit(self, commit: Commit) -> None:
         """Write one commit. Raises `CommitConflictError` where head, epoch, an id or a key is not as expected."""

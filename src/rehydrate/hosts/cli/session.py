@@ -11,13 +11,14 @@ import functools
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Concatenate, ParamSpec, Protocol, cast
 
 import click
 from click.core import ParameterSource
 
 from rehydrate.errors import NoStoreError, RehydrateError, WrongCallError
-from rehydrate.ports import CheckpointStorage
+from rehydrate.ports import CheckpointStorage, place_of
 from rehydrate.service.service import Service
 
 from .advice import command_text, next_action, quoted
@@ -103,6 +104,8 @@ class Session:
             store = app.storage()
         if store is None:
             raise NoStoreError("this command")
+        if not create:
+            _check_is_there(store)
         if app.service is not None:
             return replace(app.service, storage=store)
         return Service(store, [named.workflow for named in app.workflows])
@@ -146,6 +149,13 @@ def on_runs(command: Callable[Concatenate[Session, P], int]) -> Callable[P, int]
             return Ending.INTERRUPTED
 
     return cast("Callable[P, int]", wrapped)
+
+
+def _check_is_there(store: CheckpointStorage) -> None:
+    """Raise `WrongCallError` for a store that would be made only now, as its path is mistyped or another folder's."""
+    place = place_of(store)
+    if place is not None and place.path is not None and not Path(place.path).exists():
+        raise WrongCallError(f"there is no store {place.path!r}.", "Look at the path, or begin with a run in it.")
 
 
 def _words(context: click.Context, wired: Wired) -> Iterator[str]:

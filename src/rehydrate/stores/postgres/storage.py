@@ -26,7 +26,7 @@ from rehydrate.model.checkpoint import (
     StoredEvent,
     TurnRow,
 )
-from rehydrate.ports import Clock, Examination, Inspection
+from rehydrate.ports import Clock, Examination, Inspection, StorePlace
 from rehydrate.stores.archives import check_archive
 from rehydrate.stores.arguments import (
     RunsAsked,
@@ -106,6 +106,11 @@ class PostgresCheckpointStorage:
     def keeps_events(self) -> bool:
         """Whether this object keeps events of what it commits; it reads what any has kept."""
         return self._keeps_events
+
+    @property
+    def place(self) -> StorePlace:
+        """Where it is; see `rehydrate.ports.Placed`."""
+        return StorePlace(self._store)
 
     @property
     def wakes(self) -> bool:
