@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 import msgspec
 
-from rehydrate.errors import CheckpointNotFoundError, StoreClosedError, StoreUnavailableError, WrongCallError
+from rehydrate.errors import CheckpointNotFoundError, StoreClosedError, WrongCallError, WrongStoreError
 from rehydrate.model.checkpoint import (
     Archive,
     CheckpointRef,
@@ -76,7 +76,7 @@ class PostgresCheckpointStorage:
         except ImportError as error:
             if error.name is not None and error.name.startswith("rehydrate"):
                 raise
-            raise StoreUnavailableError(
+            raise WrongStoreError(
                 "in PostgreSQL", f"psycopg cannot be imported ({error})", "Run: pip install 'rehydrate[postgres]'."
             ) from error
         self._driver = driver
