@@ -23,12 +23,12 @@ def environment(**more: str) -> dict[str, str]:
 
 
 @contextmanager
-def holding(folder: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
+def holding(folder: Path, *words: str, hold: str = "1") -> Iterator[subprocess.Popen[str]]:
     """Start a command whose run comes to `pay` and stays there; it does not outlive the test."""
     process = subprocess.Popen(
         [*COMMAND, *words],
         cwd=folder,
-        env=environment(HOLD="1"),
+        env=environment(HOLD=hold),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -87,6 +87,31 @@ def test_a_stopped_worker_hands_its_run_on_and_another_one_takes_it_up(tmp_path,
         _, err = process.communicate()
     assert (process.returncode, "Traceback" in err) == (code, False)
     assert command("worker", "--once", "--json").document["outputs"] == ["c-1: paid"]
+
+
+def test_a_second_sigterm_does_not_wait_for_a_handler_that_swallows_its_cancellation(tmp_path, command):
+    """Nor for the ten seconds of grace; what was saved before stands."""
+    with holding(tmp_path, "run", "-m", SMALL, "--run", "r", hold="stubborn") as process:
+        process.send_signal(signal.SIGTERM)
+        assert not select.select([process.stdout], [], [], 0.5)[0]  # it waits
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=9)
+    assert (process.returncode, out, "Traceback" in err, "destroyed" in err) == (143, "", False, False)
+    assert command("resume", "--run", "r", "--json").document["outputs"] == ["c-1: paid"]
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("first", [("resume", "--run", "r"), ("worker", "--grace", "0")], ids=" ".join)
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_handler_that_swallows_its_cancellation_keeps_no_process(tmp_path, command, first, number, code):
+    """It is stopped as far as it can be, and its run goes on elsewhere: it leaves no trace."""
+    with holding(tmp_path, "run", "-m", SMALL, "--run", "r") as process:
+        process.kill()
+    with holding(tmp_path, *first, hold="stubborn") as process:
+        process.send_signal(number)
+        _, err = process.communicate(timeout=60)
+    assert (process.returncode, "Traceback" in err, "destroyed" in err) == (code, False, False)
+    assert command("resume", "--run", "r", "--json").document["outputs"] == ["c-1: paid"]
 
 
 def test_a_run_of_the_program_goes_on_in_the_command_line(tmp_path, command):

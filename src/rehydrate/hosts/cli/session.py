@@ -5,7 +5,6 @@ Everything is opened when it is asked for and closed at the end of `run`. It mus
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import functools
 import sys
@@ -24,6 +23,7 @@ from rehydrate.service.service import Service
 from .advice import command_text, next_action, quoted
 from .app import App, load_app
 from .endings import Ending, ending_of_error
+from .looping import run_in_loop
 from .output import Output
 
 P = ParamSpec("P")
@@ -120,7 +120,7 @@ class Session:
             finally:
                 await service.storage.close()
 
-        return asyncio.run(main())
+        return run_in_loop(main())
 
 
 def on_runs(command: Callable[Concatenate[Session, P], int]) -> Callable[P, int]:
