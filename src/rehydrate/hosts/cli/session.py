@@ -29,11 +29,6 @@ from .output import Output
 P = ParamSpec("P")
 
 
-def user_prints_aside() -> contextlib.AbstractContextManager[object]:
-    """Let what user code prints go to standard error, since standard output is for the result of the command."""
-    return contextlib.redirect_stdout(sys.stderr)
-
-
 class StoreOpener(Protocol):
     """Opens the store that a path or a URL names; `create`: it need not be there."""
 
@@ -88,8 +83,7 @@ class Session:
             raise WrongCallError(
                 "no workflows are named.", "Name their file: --app FILE.py, or set REHYDRATE_APP in the environment."
             )
-        with user_prints_aside():
-            return load_app(self.app_name)
+        return load_app(self.app_name)
 
     def service(self, *, needs_app: bool = True, create: bool = False) -> Service:
         """Return the service that a command speaks to; `create`: the store need not be there yet.
@@ -140,7 +134,9 @@ def on_runs(command: Callable[Concatenate[Session, P], int]) -> Callable[P, int]
         output = Output(bool(kwargs.pop("as_json")), functools.partial(next_action, words=words))
         session = Session(wired, app_name, store_name, output, words)
         try:
-            return command(session, *args, **kwargs)
+            # What user code prints goes to standard error, since standard output is for the result of the command.
+            with contextlib.redirect_stdout(sys.stderr):
+                return command(session, *args, **kwargs)
         except RehydrateError as error:
             session.output.error(error)
             return ending_of_error(error)

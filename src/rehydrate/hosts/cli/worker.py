@@ -19,7 +19,7 @@ from rehydrate.service.worker import Worker
 from .endings import Ending
 from .output import Output
 from .results import Shown
-from .session import Session, on_runs, user_prints_aside
+from .session import Session, on_runs
 from .streams import UnwrittenError
 
 
@@ -60,7 +60,7 @@ def worker(session: Session, concurrency: int, every: float, once: bool, grace: 
             session.output.say(f"worker for {names}; SIGTERM or Ctrl-C hands on what it has")
         return await _until_stopped(takes_up.finish() if once else takes_up.run(), unwritten, grace)
 
-    with drain_on_sigterm(grace), user_prints_aside():
+    with drain_on_sigterm(grace):
         return session.run(work, create=True)  # it may begin before the first run
 
 
