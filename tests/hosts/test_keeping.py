@@ -35,8 +35,12 @@ def test_a_run_that_is_there_already_is_not_taken_in(command, paused):
     command("export", "r", "r.run")
     again = command("import", "r.run")
     assert (again.code, again.err.startswith("error [run-exists]: ")) == (2, True)
+    assert again.err.endswith("Nothing was taken in: a run keeps its id. Import it into another store (--store).\n")
     Path("other.run").write_bytes(b"hello")
-    assert command("import", "other.run", "--store", "new.db").code == 6
+    other = command("import", "other.run", "--store", "new.db")
+    assert (other.code, other.err.startswith("error [checkpoint-corrupt]: ")) == (6, True)
+    assert other.err.endswith("Look whether it is the right file, or export the run again: rehydrate export RUN FILE\n")
+    assert not Path("new.db").exists()
     assert command("export", "nobody", "n.run").code == 2
 
 

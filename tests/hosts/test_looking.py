@@ -145,7 +145,8 @@ def test_an_earlier_checkpoint_is_shown_by_number_id_or_name(command, two_runs):
     again = command("show", "ended", "--checkpoint", first["checkpoint_id"], "--json").document
     assert again == first
     missing = command("show", "ended", "--checkpoint", "77")
-    assert (missing.code, "no checkpoint 'ended at 77'" in missing.err) == (2, True)
+    assert (missing.code, "no checkpoint '77' of run 'ended' in this store." in missing.err) == (2, True)
+    assert missing.err.endswith("Look up its id, in the second column of: rehydrate history ended\n")
 
 
 def test_all_that_a_checkpoint_holds_is_shown_on_request(command, two_runs):

@@ -59,6 +59,8 @@ def test_ctrl_c_stops_a_run_at_what_it_has(tmp_path, command):
     with holding(tmp_path, "run", "-m", SMALL, "--run", "r") as process:
         busy = command("resume", "--run", "r")
         assert (busy.code, "error [run-busy]: " in busy.err) == (5, True)
+        assert "leave input for it (rehydrate offer --message JSON r)" in busy.err
+        assert "take a stuck run (rehydrate resume --run r --takeover)" in busy.err
         process.send_signal(signal.SIGINT)
         out, err = process.communicate()
     assert (process.returncode, "Traceback" in err) == (130, False)

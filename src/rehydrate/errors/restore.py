@@ -21,9 +21,13 @@ class CheckpointNotFoundError(WorkflowCheckpointException):
     is_run: bool = False
     #: What is there instead.
     near: tuple[str, ...] = ()
+    #: The run that was looked into, where one was.
+    run_id: str = ""
 
     def text(self) -> str:
         """Name what was looked for."""
+        if self.run_id:
+            return f"no checkpoint {self.ref!r} of run {self.run_id!r} in this store."
         return f"no checkpoint {self.ref!r} in this store{'; it is the id of a run' if self.is_run else ''}."
 
     def action(self) -> str:

@@ -11,7 +11,7 @@ from typing import cast
 
 import msgspec
 
-from rehydrate.errors import CheckpointNotFoundError, WrongCallError
+from rehydrate.errors import WrongCallError
 from rehydrate.model.checkpoint import (
     Archive,
     At,
@@ -45,7 +45,7 @@ from .covered_archives import opened_archive
 from .covered_runs import CoveredRuns
 from .covers import Covers
 from .findings import ExaminedAround
-from .inspection import inspection, ref_text
+from .inspection import inspection, not_found
 from .key_ring import KeyRing
 from .passage import Passage
 
@@ -281,7 +281,7 @@ class EncryptedCheckpointStorage(ExaminedAround):
         """Return what a checkpoint says without its workflow. Raises `CheckpointNotFoundError`."""
         stored = await self.load(ref)
         if stored is None:
-            raise CheckpointNotFoundError(ref_text(ref))
+            raise not_found(ref)
         return inspection(stored)
 
     async def delete(self, run_id: str) -> bool:

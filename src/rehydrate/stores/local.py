@@ -14,7 +14,7 @@ from typing import Generic, Protocol, Self, TypeVar, cast
 
 import msgspec
 
-from rehydrate.errors import CheckpointNotFoundError, StoreClosedError
+from rehydrate.errors import StoreClosedError
 from rehydrate.model.checkpoint import (
     Archive,
     CheckpointRef,
@@ -43,7 +43,7 @@ from .arguments import (
     check_tag,
     check_texts,
 )
-from .inspection import inspection, ref_text
+from .inspection import inspection, not_found
 from .standing import WallClock
 from .tasks import Place
 from .worker import Kind, Worker, acquire
@@ -264,7 +264,7 @@ class LocalStorage(Generic[_P]):
         """Return what a checkpoint says without its workflow. Raises `CheckpointNotFoundError`."""
         stored = await self.load(ref)
         if stored is None:
-            raise CheckpointNotFoundError(ref_text(ref))
+            raise not_found(ref)
         return inspection(stored)
 
     async def delete(self, run_id: str) -> bool:

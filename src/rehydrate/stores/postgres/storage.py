@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 import msgspec
 
-from rehydrate.errors import CheckpointNotFoundError, StoreClosedError, WrongCallError, WrongStoreError
+from rehydrate.errors import StoreClosedError, WrongCallError, WrongStoreError
 from rehydrate.model.checkpoint import (
     Archive,
     CheckpointRef,
@@ -41,7 +41,7 @@ from rehydrate.stores.arguments import (
     check_tag,
     check_texts,
 )
-from rehydrate.stores.inspection import inspection, ref_text
+from rehydrate.stores.inspection import inspection, not_found
 from rehydrate.stores.standing import check_rows
 
 if TYPE_CHECKING:
@@ -265,7 +265,7 @@ class PostgresCheckpointStorage:
         """Return what a checkpoint says without its workflow. Raises `CheckpointNotFoundError`."""
         stored = await self.load(ref)
         if stored is None:
-            raise CheckpointNotFoundError(ref_text(ref))
+            raise not_found(ref)
         return inspection(stored)
 
     async def delete(self, run_id: str) -> bool:
