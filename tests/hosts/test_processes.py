@@ -1,5 +1,6 @@
 """The command in processes of its own: killed, interrupted, drained, in a terminal, and without its extra."""
 
+import json
 import os
 import pty
 import re
@@ -158,18 +159,28 @@ def test_a_terminal_shows_what_is_active_and_then_the_result(tmp_path):
     assert "Traceback" not in end
 
 
+def without_extra(*words: str) -> subprocess.CompletedProcess[str]:
+    """A command where `click` is not installed."""
+    program = "import sys; sys.modules['click'] = None; from rehydrate.main import main; sys.exit(main())"
+    return subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, check=False)
+
+
 def test_without_its_extra_the_command_says_what_to_install():
     """`--version` and `show-file` work as they are, and so does `demo`, which needs no more."""
-    calls = [["run", "-m", "1"], ["show-file", "nothing"], ["--version"]]
-    program = f"""
-import sys
-sys.modules["click"] = None
-from rehydrate.main import main
-print(*map(main, {calls}))
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("rehydrate 0.")
-    assert done.stderr == (
-        "error: `rehydrate run` needs a package that is not installed. pip install 'rehydrate[cli]'\n"
-        "error: file 'nothing' is not there. Name a file of a file store.\n"
+    done = without_extra("run", "-m", "1")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "error [missing-extra]: `rehydrate run` needs a package that is not installed.\npip install 'rehydrate[cli]'\n",
     )
+    assert json.loads(without_extra("runs", "--json").stdout)["error"]["code"] == "missing-extra"
+    assert without_extra("--version").stdout.startswith("rehydrate 0.")
+    assert without_extra("show-file", "nothing").stderr.startswith("error [wrong-call]: file 'nothing' is not there.")
+
+
+def test_without_its_extra_the_command_alone_lists_what_there_is():
+    """Its commands, and how to have the others; exit code 0, as with all of them."""
+    done = without_extra()
+    assert (done.returncode, done.stderr) == (0, "")
+    listed = " ".join(done.stdout.split())
+    assert "demo A licence audit that is killed and goes on. show-file A file of a file store, as JSON." in listed
+    assert "need the extra `cli`: pip install 'rehydrate[cli]'" in listed

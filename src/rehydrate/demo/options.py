@@ -85,7 +85,8 @@ def parse(arguments: Sequence[str] | None) -> Options:
     parser = _Parser(
         prog=program(),
         description="Audit the licences of Python environments; stop and go on at any point.",
-        epilog="Exit codes: 0 complete, 1 failed, 2 wrong input, 3 stopped with open questions, 130 interrupted.",
+        epilog="Exit codes: 0 complete, 1 failed, 2 wrong input, 3 stopped with open questions, 130 interrupted,"
+        " 7 standard output cannot be written, 141 its reader has gone.",
     )
     add = parser.add_argument
     add(

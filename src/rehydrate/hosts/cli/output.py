@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from operator import methodcaller
 from typing import Final, TextIO
@@ -47,7 +47,7 @@ class Output:
         """Whether results are read by a person as they come."""
         return not self.as_json and self.results.isatty()
 
-    def document(self, document: Mapping[str, object] | Sequence[object]) -> None:
+    def document(self, document: object) -> None:
         """Print the one result of a command as JSON; without `--json` nothing."""
         if self.as_json:
             _write(self.results, _json_line(document, self.results.encoding or "utf-8"))
