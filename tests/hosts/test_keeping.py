@@ -126,3 +126,10 @@ def test_a_doctor_makes_no_store(command, tmp_path):
     assert command("doctor", "--store", "empty").code == 1
     assert [path.name for path in tmp_path.iterdir()] == ["empty"]
     assert list((tmp_path / "empty").iterdir()) == []
+
+
+def test_prune_says_where_a_workflow_has_no_run(command, paused):
+    """No error, as a job that prunes each night may have taken the last one, and not a count of nothing."""
+    done = command("prune", "--keep-last", "1", "--workflow", "nosuch")
+    assert (done.code, done.err) == (0, "There is no run of workflow 'nosuch' in this store.\n")
+    assert command("prune", "--keep-last", "1", "--run", "nosuch").code == 2

@@ -149,6 +149,12 @@ def test_an_earlier_checkpoint_is_shown_by_number_id_or_name(command, two_runs):
     assert missing.err.endswith("Look up its id, in the second column of: rehydrate history ended\n")
 
 
+def test_an_id_that_is_far_too_long_is_not_repeated_as_a_whole(command, two_runs):
+    """Some of it is enough to see which was meant."""
+    done = command("show", "x" * 5000)
+    assert (done.code, "x" * 200 in done.err, len(done.err) < 500) == (2, True, True)
+
+
 def test_all_that_a_checkpoint_holds_is_shown_on_request(command, two_runs):
     """Requests, messages, state: by scope, kind and key."""
     held = command("show", "asks", "--state", "--json").document["holds"]

@@ -28,7 +28,11 @@ from .streams import UnwrittenError
 @click.option(
     "--every", type=click.FloatRange(min=0.01), default=1.0, show_default=True, help="Seconds between two looks."
 )
-@click.option("--once", is_flag=True, help="Take up what can go on now, and end.")
+@click.option(
+    "--once",
+    is_flag=True,
+    help="Take up what can go on now, and end. What waits for a time more than ten seconds away is left.",
+)
 @click.option(
     "--grace",
     type=click.FloatRange(min=0),
