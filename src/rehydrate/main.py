@@ -12,11 +12,14 @@ import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rehydrate import __version__
 from rehydrate.errors import MissingExtraError, RehydrateError
 from rehydrate.hosts.cli.streams import ending_of
+
+if TYPE_CHECKING:
+    from rehydrate.hosts.cli.output import Output
 
 _SUMMARY: Final = "Workflows that stop anywhere and wake up exactly where they were."
 _HELP: Final[Mapping[str, str]] = {
@@ -42,7 +45,9 @@ def _command(given: Sequence[str]) -> int:
     except ModuleNotFoundError as error:
         if error.name not in {"click", "rich"}:
             raise
-        return _without_extra(given)
+        from rehydrate.hosts.cli.output import Output
+
+        return _without_extra(given, Output("--json" in given))
     from rehydrate.wiring import is_secret_name, named_checkpoint_storage
 
     others = {
@@ -51,12 +56,10 @@ def _command(given: Sequence[str]) -> int:
     return run_command_line(given, Wired(__version__, named_checkpoint_storage, is_secret_name, others))
 
 
-def _without_extra(given: Sequence[str]) -> int:
+def _without_extra(given: Sequence[str], output: Output) -> int:
     """Answer help and version, and refuse everything else."""
     if any(not word.startswith("-") for word in given):
-        from rehydrate.hosts.cli.output import Output
-
-        Output("--json" in given).error(MissingExtraError(f"`rehydrate {given[0]}`", "cli"))
+        output.error(MissingExtraError(f"`rehydrate {given[0]}`", "cli"))
         return 2
     return _core_command(given or ["--help"])
 

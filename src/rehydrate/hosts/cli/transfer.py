@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
-from typing import Final
 
 import click
 
-from rehydrate.errors import CheckpointCorruptError, WrongCallError
+from rehydrate.errors import CheckpointCorruptError, RehydrateError, WrongCallError
 from rehydrate.model.printable import printable
 from rehydrate.service.service import Service
 from rehydrate.service.transfer import ExportedRun, ReadRun, adopt_run, export_run, read_run
@@ -17,8 +16,6 @@ from .completion import complete_run
 from .endings import Ending, ending_of_error
 from .session import Session, on_runs
 from .standard_input import STREAM, standard_input
-
-_AGAIN: Final = "Look whether it is the right file, or export the run again: rehydrate export RUN FILE"
 
 
 @click.command("export")
@@ -50,13 +47,18 @@ def import_command(session: Session, file: str) -> int:
     try:
         read = _read(file)
     except CheckpointCorruptError as error:  # of the file: the store has nothing to do with it
-        replace(session.output, advise=lambda _: f"Nothing was taken in. {_AGAIN}").error(error)
+        replace(session.output, advise=_export_again).error(error)
         return ending_of_error(error)
 
     async def work(service: Service) -> int:
         return _told(session, await adopt_run(service.storage, read), "imported")
 
     return session.run(work, needs_app=False, create=True)
+
+
+def _export_again(error: RehydrateError) -> str:
+    del error
+    return "Nothing was taken in. Look whether it is the right file, or export the run again: rehydrate export RUN FILE"
 
 
 def _read(file: str) -> ReadRun:
