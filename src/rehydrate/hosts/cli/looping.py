@@ -24,11 +24,15 @@ def run_in_loop(work: Coroutine[None, None, int]) -> int:
 
 def _close(runner: asyncio.Runner) -> None:
     loop = runner.get_loop()
-    if loop.run_until_complete(_all_ended()):
+    ended = False
+    try:
+        ended = loop.run_until_complete(_all_ended())
+    finally:
+        if not ended:  # that a task is thrown away is no news: its context is closed, and it leaves no trace
+            loop.set_exception_handler(lambda _loop, _context: None)
+    if ended:
         runner.close()
         return
-    # That a task is thrown away unfinished is no news: its context is closed, and what it did leaves no trace.
-    loop.set_exception_handler(lambda _loop, _context: None)
     loop.run_until_complete(loop.shutdown_asyncgens())
     loop.close()
 
