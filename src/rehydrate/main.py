@@ -12,11 +12,14 @@ import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rehydrate import __version__
-from rehydrate.errors import MissingExtraError, WorkflowCheckpointException, WrongCallError
+from rehydrate.errors import MissingExtraError, RehydrateError
 from rehydrate.hosts.cli.streams import ending_of
+
+if TYPE_CHECKING:
+    from rehydrate.hosts.cli.output import Output
 
 _SUMMARY: Final = "Workflows that stop anywhere and wake up exactly where they were."
 _HELP: Final[Mapping[str, str]] = {
@@ -28,13 +31,11 @@ _HELP: Final[Mapping[str, str]] = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    if given[:1] == ["demo"]:
-        return _core_command(given)
     return ending_of(lambda: _command(given))
 
 
 def _command(given: Sequence[str]) -> int:
-    if given[:1] == ["show-file"]:
+    if given[:1] in (["demo"], ["show-file"]):
         return _core_command(given)
     try:
         import rich  # noqa: F401  # pyright: ignore[reportUnusedImport]  (needed later, by what draws; told now)
@@ -44,32 +45,38 @@ def _command(given: Sequence[str]) -> int:
     except ModuleNotFoundError as error:
         if error.name not in {"click", "rich"}:
             raise
-        return _without_extra(given)
-    from rehydrate.wiring import named_checkpoint_storage
+        from rehydrate.hosts.cli.output import Output
+
+        return _without_extra(given, Output("--json" in given))
+    from rehydrate.wiring import is_secret_name, named_checkpoint_storage
 
     others = {
         name: OtherCommand(text, lambda words, name=name: _core_command([name, *words])) for name, text in _HELP.items()
     }
-    return run_command_line(given, Wired(__version__, named_checkpoint_storage, others))
+    return run_command_line(given, Wired(__version__, named_checkpoint_storage, is_secret_name, others))
 
 
-def _without_extra(given: Sequence[str]) -> int:
+def _without_extra(given: Sequence[str], output: Output) -> int:
     """Answer help and version, and refuse everything else."""
     if any(not word.startswith("-") for word in given):
-        sys.stderr.write(f"error: {MissingExtraError(f'`rehydrate {given[0]}`', 'cli')}\n")
+        output.error(MissingExtraError(f"`rehydrate {given[0]}`", "cli"))
         return 2
-    return _core_command(given)
+    return _core_command(given or ["--help"])
 
 
 def _core_command(given: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
-        prog="rehydrate", description=_SUMMARY, epilog="All other commands: pip install 'rehydrate[cli]'"
+        prog="rehydrate",
+        description=_SUMMARY,
+        epilog="All other commands, such as run, resume, answer, inbox and worker, need the extra `cli`: "
+        "pip install 'rehydrate[cli]'",
     )
     parser.add_argument("--version", action="version", version=f"rehydrate {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     commands.add_parser("demo", add_help=False, help=_HELP["demo"])
     show = commands.add_parser("show-file", help=_HELP["show-file"])
     show.add_argument("path", type=Path, help="such as runs/inbox-7/head.json or a .commit file")
+    show.add_argument("--json", action="store_true", help="on one line, and an error, too")
     known, rest = parser.parse_known_args(given)
     if known.command == "demo":
         from rehydrate.demo.command import main as licence_audit
@@ -77,24 +84,27 @@ def _core_command(given: Sequence[str]) -> int:
         return licence_audit(rest or ["--demo"])
     if rest:
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
-    return _show_file(known.path)
+    return _show_file(known.path, as_json=known.json)
 
 
-def _show_file(path: Path) -> int:
-    """Print a file; exit code 1 where it is damaged, 2 where it cannot be read."""
+def _show_file(path: Path, *, as_json: bool) -> int:
+    """Print a file, which may come from anybody, and return the exit code."""
     import msgspec
 
+    from rehydrate.hosts.cli.endings import ending_of_error
+    from rehydrate.hosts.cli.output import Output
+    from rehydrate.model.printable import printable
     from rehydrate.stores.file_show import shown_file
 
+    output = Output(as_json)
     try:
-        text = msgspec.json.format(msgspec.json.encode(shown_file(path))).decode()
-    except WorkflowCheckpointException as error:
-        sys.stderr.write(f"error: {error}\n")
-        return 1
-    except WrongCallError as error:
-        sys.stderr.write(f"error: {error}\n")
-        return 2
-    sys.stdout.write(f"{text}\n")
+        shown = shown_file(path)
+    except RehydrateError as error:
+        output.error(error)
+        return ending_of_error(error)
+    output.document(shown)
+    for line in msgspec.json.format(msgspec.json.encode(shown)).decode().split("\n"):
+        output.line(printable(line))
     return 0
 
 

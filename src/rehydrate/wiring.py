@@ -42,7 +42,7 @@ from rehydrate.runtime.runner import Runner, RunnerContext
 from rehydrate.runtime.step_run import StepRun, current_step
 from rehydrate.runtime.stream import RunStream
 from rehydrate.stores.named import url_of_named
-from rehydrate.stores.urls import Form, parsed_url, shown_url
+from rehydrate.stores.urls import Form, may_be_secret, parsed_url, shown_url
 
 if TYPE_CHECKING:
     from rehydrate.graph.description import WorkflowDescription
@@ -260,6 +260,11 @@ def checkpoint_storage_from_url(url: str) -> CheckpointStorage:
             raise WrongCallError(f"{shown_url(url)!r} names no store.", f"Use {forms[found.scheme].example}.")
 
 
+def is_secret_name(name: str) -> bool:
+    """Tell whether the name of a store on a command line may hold a password."""
+    return may_be_secret(name, (*_KEEP_EVENTS, "driver"))
+
+
 def named_checkpoint_storage(name: str, *, create: bool) -> CheckpointStorage:
     """Return the store that a command line names, by path or URL; `create`: it need not be there.
 
@@ -271,5 +276,5 @@ def named_checkpoint_storage(name: str, *, create: bool) -> CheckpointStorage:
     found = parsed_url(url, _forms(DRIVERS))
     place = {"sqlite": found.path[1:], "file": found.path}.get(found.scheme)
     if place and not create and not Path(place).exists():
-        raise WrongCallError(f"there is no store {name!r}.", "Look at the path, or begin with a run in it.")
+        raise WrongCallError(f"there is no store {shown_url(name)!r}.", "Look at the path, or begin with a run in it.")
     return checkpoint_storage_from_url(url)

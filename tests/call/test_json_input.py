@@ -266,6 +266,9 @@ def test_looking_for_keys_that_stand_twice_takes_a_moment(text):
         (Literal["a", 1], '"a" | 1'),
         (bool, "true | false"),
         (dict[str, list[Path]], '{str: ["a/path", ...], ...}'),
+        (dict[int, Color], '{int: "red" | "blue", ...}'),
+        (dict[Color, int], '{"red" | "blue": int, ...}'),
+        (dict, "{str: any JSON, ...}"),
         (tuple[int, str], "[int, str]"),
         (Box[Claim], '{"item": {"id": str, "amount": int}}'),
         (Model, '{"number": int, "when"?: "2026-01-31T12:00:00+00:00" | null, "Other"?: str}'),
@@ -312,6 +315,18 @@ def test_a_workflow_reads_its_message():
         outer.parse("5")
     assert error.value.shapes == ('{"id": str, "amount": int}', "str")
     assert str(error.value).endswith('Expected is JSON of this shape: {"id": str, "amount": int} or str')
+
+
+@workflow
+async def echo(value: int | None) -> int | None:
+    return value
+
+
+def test_null_is_no_message():
+    """A call would take it for a message that was not given, so it is refused also where its type is taken."""
+    assert echo.parse("1") == 1
+    with pytest.raises(MessageShapeError, match="null stands for no message at all"):
+        echo.parse("null")
 
 
 def test_an_answer_as_json_is_read_by_the_type_that_its_request_expects(world, anywhere):

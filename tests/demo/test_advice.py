@@ -68,6 +68,8 @@ def test_the_command_to_go_on_is_the_one_that_was_typed(
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python3"))
     monkeypatch.setattr(sys, "argv", [str(tmp_path / "rehydrate"), "demo"])
     assert parse(["--store", "a b"]).again == f"Go on with: {place}rehydrate demo --store 'a b' --run audit"
+    secret = ["--store", "postgresql://me:secret@host/db"]
+    assert parse(secret).again == f'Go on with: {place}rehydrate demo --store "$REHYDRATE_STORE" --run audit'
     monkeypatch.setattr(sys, "argv", ["somewhere/licence_audit.py"])
     assert parse(["--journal", "j", "--check", "--installed-in", "/env"]).again == (
         f"Go on with: {place}python3 -m rehydrate.demo.licence_audit "

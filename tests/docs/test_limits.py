@@ -144,13 +144,14 @@ UNSEEN = {
         runtime.inbox_watch._PAGE service.health._PAGE service.listing._PAGE service.pruning._PAGE
         stores.file_names._LONGEST stores.packing._PATIENCE stores.postgres.planning._EVERY stores.run_sums._MOST""",
     "is waited for where something ends or changes in this moment": """
-        api.sigterm._END_SECONDS api.sigterm._NUDGE_SECONDS runtime.draining._LAST_SECONDS runtime.late_calls._MOST
+        api.sigterm._END_SECONDS api.sigterm._NUDGE_SECONDS hosts.cli.completion._SECONDS
+        hosts.cli.looping._END_SECONDS runtime.draining._LAST_SECONDS runtime.late_calls._MOST
         runtime.order._PATIENCE runtime.waiting._SECONDS stores.file_reading._TRIES stores.owner_locks._TRIES
         stores.postgres.worker._EXIT_SECONDS stores.worker._EXIT_SECONDS""",
     "is how something is laid out, drawn or listed": """
         graph.drawing_boxes._LONGEST_RULES graph.drawing_places._LONGEST graph.drawing_text._LONGEST_LIST
         graph.layers._MOST hosts.cli.activity._LONGEST hosts.cli.completion._MOST hosts.cli.drawing._EVERY
-        hosts.cli.told._MOST hosts.notebook._EVERY
+        hosts.cli.output._LONGEST_WORD hosts.cli.told._MOST hosts.notebook._EVERY
         service.agent_framework.child.LENGTH stores.covers._KEY_LENGTH_BYTES stores.sqlite_health._MOST""",
     "is of the tools for tests": """
         testing.contract_processes._PATIENCE testing.interpreters._PATIENCE testing.outside._DEPTH

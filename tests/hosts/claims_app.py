@@ -1,6 +1,7 @@
 """The user's file of these tests: claims, which the sub-workflow `review` asks about, as graph and as function.
 
-With HOLD in the environment `pay` says so and never ends. As a program it starts a run in the store that it is given.
+With HOLD in the environment `pay` says so and never ends, with HOLD=stubborn not even where it is cancelled.
+As a program it starts a run in the store that it is given.
 """
 
 import asyncio
@@ -62,11 +63,20 @@ async def intake(claim: Claim) -> Claim:
     return claim
 
 
+async def held() -> None:
+    while True:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            if os.environ["HOLD"] != "stubborn":
+                raise
+
+
 @executor(id="pay")
 async def pay(claim: Claim) -> str:
     if "HOLD" in os.environ:
         print("holding", flush=True)  # noqa: T201  (for the test that waits for it)
-        await asyncio.Event().wait()
+        await held()
     if claim.id == "broken":
         raise ValueError("no such account")
     return f"{claim.id}: paid"

@@ -115,6 +115,22 @@ def test_workflows_in_two_stores_need_one_that_is_named():
     assert load_app("two_stores.py:a").storage() is not None
 
 
+def test_two_objects_of_one_store_are_one_store():
+    """Workflows are each built with the same name of a store; one of another make or with other options is not."""
+    made = "{0} = WorkflowBuilder('{0}', greet, checkpoint_storage={1}).build()"
+    stores = {"a": "SqliteCheckpointStorage('same.db')", "b": "SqliteCheckpointStorage('./same.db')"}
+    imported = "from rehydrate import CompressedCheckpointStorage, SqliteCheckpointStorage"
+    lines = [imported, ONE, *(made.format(*each) for each in stores.items())]
+    written("one_store.py", "\n".join(lines))
+    assert load_app("one_store.py").storage() is not None
+    for other in ("CompressedCheckpointStorage(SqliteCheckpointStorage('same.db'))",
+                  "SqliteCheckpointStorage('same.db', keep_events=True)",
+                  "SqliteCheckpointStorage('other.db')"):  # fmt: skip
+        name = written(f"two_stores_{len(other)}.py", "\n".join([*lines, made.format("c", other)]))
+        with pytest.raises(WrongCallError, match="are in 2 stores"):
+            load_app(name).storage()
+
+
 @pytest.mark.parametrize(
     ("name", "text", "why"),
     [

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -74,6 +75,16 @@ def test_zsh_is_given_an_id_as_its_script_reads_it(rehydrate):
     rehydrate("a\\b:c d")
     told = {"_REHYDRATE_COMPLETE": "zsh_complete", "COMP_WORDS": "rehydrate resume --run a", "COMP_CWORD": "3"}
     assert shell("rehydrate", **told) == "plain\na\\\\b\\:c d\npayment, IDLE\n"
+
+
+def test_a_server_that_does_not_answer_has_no_suggestions(rehydrate):
+    """It does not hold the shell: a second is enough for one that answers."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        store = f"postgresql://127.0.0.1:{silent.getsockname()[1]}/db"
+        told = {"_REHYDRATE_COMPLETE": "zsh_complete", "COMP_WORDS": "rehydrate show a", "COMP_CWORD": "2"}
+        environment = {**os.environ, **told, "REHYDRATE_STORE": store}
+        done = subprocess.run(["rehydrate"], capture_output=True, text=True, check=True, env=environment, timeout=9)
+    assert (done.stdout, done.stderr) == ("", "")
 
 
 @pytest.mark.skipif(shutil.which("fish") is None, reason="fish is not installed")

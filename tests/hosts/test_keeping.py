@@ -35,8 +35,12 @@ def test_a_run_that_is_there_already_is_not_taken_in(command, paused):
     command("export", "r", "r.run")
     again = command("import", "r.run")
     assert (again.code, again.err.startswith("error [run-exists]: ")) == (2, True)
+    assert again.err.endswith("Nothing was taken in: a run keeps its id. Import it into another store (--store).\n")
     Path("other.run").write_bytes(b"hello")
-    assert command("import", "other.run", "--store", "new.db").code == 6
+    other = command("import", "other.run", "--store", "new.db")
+    assert (other.code, other.err.startswith("error [checkpoint-corrupt]: ")) == (6, True)
+    assert other.err.endswith("Look whether it is the right file, or export the run again: rehydrate export RUN FILE\n")
+    assert not Path("new.db").exists()
     assert command("export", "nobody", "n.run").code == 2
 
 
@@ -122,3 +126,10 @@ def test_a_doctor_makes_no_store(command, tmp_path):
     assert command("doctor", "--store", "empty").code == 1
     assert [path.name for path in tmp_path.iterdir()] == ["empty"]
     assert list((tmp_path / "empty").iterdir()) == []
+
+
+def test_prune_says_where_a_workflow_has_no_run(command, paused):
+    """No error, as a job that prunes each night may have taken the last one, and not a count of nothing."""
+    done = command("prune", "--keep-last", "1", "--workflow", "nosuch")
+    assert (done.code, done.err) == (0, "There is no run of workflow 'nosuch' in this store.\n")
+    assert command("prune", "--keep-last", "1", "--run", "nosuch").code == 2

@@ -145,7 +145,14 @@ def test_an_earlier_checkpoint_is_shown_by_number_id_or_name(command, two_runs):
     again = command("show", "ended", "--checkpoint", first["checkpoint_id"], "--json").document
     assert again == first
     missing = command("show", "ended", "--checkpoint", "77")
-    assert (missing.code, "no checkpoint 'ended at 77'" in missing.err) == (2, True)
+    assert (missing.code, "no checkpoint '77' of run 'ended' in this store." in missing.err) == (2, True)
+    assert missing.err.endswith("Look up its id, in the second column of: rehydrate history ended\n")
+
+
+def test_an_id_that_is_far_too_long_is_not_repeated_as_a_whole(command, two_runs):
+    """Some of it is enough to see which was meant."""
+    done = command("show", "x" * 5000)
+    assert (done.code, "x" * 200 in done.err, len(done.err) < 500) == (2, True, True)
 
 
 def test_all_that_a_checkpoint_holds_is_shown_on_request(command, two_runs):

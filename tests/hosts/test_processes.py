@@ -1,5 +1,6 @@
 """The command in processes of its own: killed, interrupted, drained, in a terminal, and without its extra."""
 
+import json
 import os
 import pty
 import re
@@ -23,12 +24,12 @@ def environment(**more: str) -> dict[str, str]:
 
 
 @contextmanager
-def holding(folder: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
+def holding(folder: Path, *words: str, hold: str = "1") -> Iterator[subprocess.Popen[str]]:
     """Start a command whose run comes to `pay` and stays there; it does not outlive the test."""
     process = subprocess.Popen(
         [*COMMAND, *words],
         cwd=folder,
-        env=environment(HOLD="1"),
+        env=environment(HOLD=hold),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -59,6 +60,8 @@ def test_ctrl_c_stops_a_run_at_what_it_has(tmp_path, command):
     with holding(tmp_path, "run", "-m", SMALL, "--run", "r") as process:
         busy = command("resume", "--run", "r")
         assert (busy.code, "error [run-busy]: " in busy.err) == (5, True)
+        assert "leave input for it (rehydrate offer --message JSON r)" in busy.err
+        assert "take a stuck run (rehydrate resume --run r --takeover)" in busy.err
         process.send_signal(signal.SIGINT)
         out, err = process.communicate()
     assert (process.returncode, "Traceback" in err) == (130, False)
@@ -87,6 +90,31 @@ def test_a_stopped_worker_hands_its_run_on_and_another_one_takes_it_up(tmp_path,
         _, err = process.communicate()
     assert (process.returncode, "Traceback" in err) == (code, False)
     assert command("worker", "--once", "--json").document["outputs"] == ["c-1: paid"]
+
+
+def test_a_second_sigterm_does_not_wait_for_a_handler_that_swallows_its_cancellation(tmp_path, command):
+    """Nor for the ten seconds of grace; what was saved before stands."""
+    with holding(tmp_path, "run", "-m", SMALL, "--run", "r", hold="stubborn") as process:
+        process.send_signal(signal.SIGTERM)
+        assert not select.select([process.stdout], [], [], 0.5)[0]  # it waits
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=9)
+    assert (process.returncode, out, "Traceback" in err, "destroyed" in err) == (143, "", False, False)
+    assert command("resume", "--run", "r", "--json").document["outputs"] == ["c-1: paid"]
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("first", [("resume", "--run", "r"), ("worker", "--grace", "0")], ids=" ".join)
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_handler_that_swallows_its_cancellation_keeps_no_process(tmp_path, command, first, number, code):
+    """It is stopped as far as it can be, and its run goes on elsewhere: it leaves no trace."""
+    with holding(tmp_path, "run", "-m", SMALL, "--run", "r") as process:
+        process.kill()
+    with holding(tmp_path, *first, hold="stubborn") as process:
+        process.send_signal(number)
+        _, err = process.communicate(timeout=60)
+    assert (process.returncode, "Traceback" in err, "destroyed" in err) == (code, False, False)
+    assert command("resume", "--run", "r", "--json").document["outputs"] == ["c-1: paid"]
 
 
 def test_a_run_of_the_program_goes_on_in_the_command_line(tmp_path, command):
@@ -131,18 +159,28 @@ def test_a_terminal_shows_what_is_active_and_then_the_result(tmp_path):
     assert "Traceback" not in end
 
 
+def without_extra(*words: str) -> subprocess.CompletedProcess[str]:
+    """A command where `click` is not installed."""
+    program = "import sys; sys.modules['click'] = None; from rehydrate.main import main; sys.exit(main())"
+    return subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, check=False)
+
+
 def test_without_its_extra_the_command_says_what_to_install():
     """`--version` and `show-file` work as they are, and so does `demo`, which needs no more."""
-    calls = [["run", "-m", "1"], ["show-file", "nothing"], ["--version"]]
-    program = f"""
-import sys
-sys.modules["click"] = None
-from rehydrate.main import main
-print(*map(main, {calls}))
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("rehydrate 0.")
-    assert done.stderr == (
-        "error: `rehydrate run` needs a package that is not installed. pip install 'rehydrate[cli]'\n"
-        "error: file 'nothing' is not there. Name a file of a file store.\n"
+    done = without_extra("run", "-m", "1")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "error [missing-extra]: `rehydrate run` needs a package that is not installed.\npip install 'rehydrate[cli]'\n",
     )
+    assert json.loads(without_extra("runs", "--json").stdout)["error"]["code"] == "missing-extra"
+    assert without_extra("--version").stdout.startswith("rehydrate 0.")
+    assert without_extra("show-file", "nothing").stderr.startswith("error [wrong-call]: file 'nothing' is not there.")
+
+
+def test_without_its_extra_the_command_alone_lists_what_there_is():
+    """Its commands, and how to have the others; exit code 0, as with all of them."""
+    done = without_extra()
+    assert (done.returncode, done.stderr) == (0, "")
+    listed = " ".join(done.stdout.split())
+    assert "demo A licence audit that is killed and goes on. show-file A file of a file store, as JSON." in listed
+    assert "need the extra `cli`: pip install 'rehydrate[cli]'" in listed

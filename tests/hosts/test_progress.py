@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 import pytest
+from rich.cells import cell_len
 from rich.console import Console
 
 from rehydrate import WorkflowBuilder, executor
@@ -198,10 +199,28 @@ def test_the_drawing_fits_its_terminal():
     lines = drawing.drawn(drawing._activity.began + 12.34).plain.split("\n")
     assert len(lines) == 7
     assert max(map(len, lines)) <= 40
-    assert lines[0].startswith("flow run-1, turn 1: 0 output(")
-    assert lines[0].endswith("12.3 s")
+    assert lines[0] == "flo: 0 output(s), 0 request(s)   12.3 s"
     assert lines[1].startswith(r"  first  half\x1b[31m")
     assert lines[-1] == "  and 16 more"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "first", "second"),
+    [
+        ("utf-8", "審 : 0 output(s), 0 request(s)", "  審査😀  漢漢漢漢漢漢漢漢漢漢"),
+        ("ascii", r"\u5: 0 output(s), 0 request(s)", r"  \u5be9\u67fb\U0001f600  \u6f"),
+    ],
+)
+def test_the_time_stands_where_it_stands_behind_wide_letters(encoding, first, second):
+    """A letter may take two cells of a line; one that the terminal cannot show is written out, and takes more."""
+    drawing = Drawing("審査査", Console(file=io.TextIOWrapper(io.BytesIO(), encoding), width=40, height=8))
+    drawing.tell(InvocationStarted(executor_id="審査😀", live=True))
+    drawing.tell(Emitted(executor_id="審査😀", live=True, data="漢" * 40))
+    lines = drawing.drawn(drawing._activity.began + 60).plain.split("\n")
+    assert [cell_len(line) for line in lines] == [39, 39]
+    assert lines[0] == f"{first}   60.0 s"
+    assert lines[1].startswith(second)
+    assert lines[1].endswith("   60.0 s")
 
 
 def test_what_a_terminal_would_obey_is_written_out():
@@ -209,15 +228,36 @@ def test_what_a_terminal_would_obey_is_written_out():
     assert printable("é漢 \x1b[2J\r\n\u202e") == r"é漢 \x1b[2J\r\n\u202e"
 
 
+class Terminal(io.TextIOWrapper):
+    def isatty(self) -> bool:
+        return True
+
+    def getvalue(self) -> str:
+        return self.buffer.getvalue().decode(self.encoding)
+
+
 def test_a_table_is_drawn_in_a_terminal_and_lines_elsewhere():
     """Cells that look like markup are texts; piped, a tab stands between them."""
-
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    drawn, piped = Terminal(), io.StringIO()
+    drawn, piped = Terminal(io.BytesIO(), "utf-8", write_through=True), io.StringIO()
     for stream in (drawn, piped):
         Output(results=stream).table(["run", "turn"], [["[red]a", 1], ["b\tc", 2]])
     assert "[red]a" in drawn.getvalue()
     assert piped.getvalue() == "run\tturn\n[red]a\t1\nb\\tc\t2\n"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+@pytest.mark.parametrize(("width", "lists"), [("40", True), ("100", False)])
+def test_an_id_is_never_folded(monkeypatch, encoding, width, lists):
+    """Where a table has no room for it, what a row holds stands below each other; a letter that the terminal does not
+    have is written out."""
+    monkeypatch.setenv("COLUMNS", width)
+    checkpoint = "0123456789abcdef" * 2
+    drawn = Terminal(io.BytesIO(), encoding, write_through=True)
+    Output(results=drawn).table(
+        ["number", "checkpoint", "by", "reason"], [[7, checkpoint, "claim", ""], [6, "é", "", ""]]
+    )
+    lines = [line.rstrip() for line in drawn.getvalue().split("\n")]
+    second = "é" if encoding == "utf-8" else r"\xe9"
+    listed = ["number      7", f"checkpoint  {checkpoint}", "by          claim", "", "number      6"]
+    assert (lines[:6] == [*listed, f"checkpoint  {second}"]) is lists
+    assert any(checkpoint in line for line in lines)

@@ -10,6 +10,36 @@ import pytest
 
 from tests.hosts.commands import APP, LARGE, SMALL
 
+ANY = """
+from typing import Any
+from rehydrate import WorkflowBuilder, executor
+
+@executor(id="echo")
+async def echo(value: Any) -> str:
+    return str(value)
+
+flow = WorkflowBuilder("flow", echo).build()
+"""
+LOUD = """
+from dataclasses import dataclass
+from rehydrate import WorkflowBuilder, executor
+
+print("loaded")
+
+@dataclass(frozen=True)
+class Note:
+    text: str
+
+    def __post_init__(self) -> None:
+        print("note", self.text)
+
+@executor(id="echo")
+async def echo(note: Note) -> str:
+    return note.text
+
+flow = WorkflowBuilder("flow", echo).build()
+"""
+
 
 def fresh(*words: str) -> subprocess.CompletedProcess[str]:
     """A command in a process of its own."""
@@ -117,6 +147,42 @@ def test_a_message_from_a_file(command):
     Path("claim.json").write_text(SMALL)
     assert command("run", "-m", "@claim.json", "--json").document["outputs"] == ["c-1: paid"]
     assert command("run", "-m", "@nothing.json").err.startswith("error [wrong-call]: 'nothing.json' cannot be read")
+
+
+def test_a_message_from_a_file_that_begins_with_a_byte_order_mark(command):
+    """As editors of Windows write it; an answer, too."""
+    Path("claim.json").write_text(LARGE, "utf-8-sig")
+    Path("yes.json").write_text('{"approved": true}', "utf-8-sig")
+    request_id = command("run", "-m", "@claim.json", "--json").document["requests"][0]["request_id"]
+    assert command("answer", f"{request_id}=@yes.json", "--json").document["outputs"] == ["c-2: paid"]
+
+
+def test_null_is_no_message(command):
+    """It is refused by every command that takes one, and not taken for none."""
+    Path("any.py").write_text(ANY)
+    command("run", "--app", "any.py", "-m", "1", "--run", "r")
+    checkpoint = command("history", "r", "--json").document["checkpoints"][0]["checkpoint_id"]
+    for words in (("run",), ("resume", "--run", "r"), ("offer", "r"), ("fork", checkpoint)):
+        done = command(*words, "--app", "any.py", "-m", "null")
+        assert (done.code, done.err.startswith("error [message-shape]: ")) == (2, True)
+        assert "null stands for no message at all" in done.err
+
+
+def test_what_user_code_prints_is_on_standard_error_in_every_command(command):
+    """Also where it prints when its file is loaded, or when a message is read: the JSON on standard output is alone."""
+    Path("loud.py").write_text(LOUD)
+    loud = ("--app", "loud.py", "--json")
+    done = [command("run", "-m", '{"text": "a"}', "--run", "r", *loud)]
+    done.append(command("offer", "r", "-m", '{"text": "b"}', *loud))
+    done.append(command("cancel", "r", *loud))
+    done.append(command("worker", "--once", *loud))
+    done.append(command("resume", "--run", "r", "-m", '{"text": "c"}', *loud))
+    done.append(command("graph", *loud))
+    done.append(command("inbox", *loud))
+    assert [each.code for each in done] == [0, 0, 2, 0, 0, 0, 0]  # nothing runs that could be cancelled
+    assert [each.document is not None for each in done] == [True] * len(done)
+    assert "note a\n" in done[0].err
+    assert "note b\n" in done[1].err
 
 
 def test_a_message_from_an_input_that_is_closed(command, monkeypatch):

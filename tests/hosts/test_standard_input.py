@@ -37,7 +37,8 @@ def test_ctrl_c_ends_a_command_that_reads_a_message(tmp_path, words):
 @pytest.mark.parametrize(
     "words",
     [("resume", "--run", "r", "-m", "-", "--answer", "a=-"), ("offer", "r", "--answer", "a=-", "--answer", "b=-"),
-     ("fork", "c", "-m", "-", "--answer", "a=-"), ("answer", "a=-", "b=-")],
+     ("fork", "c", "-m", "-", "--answer", "a=-"), ("answer", "a=-", "b=-"),
+     ("offer", "r", "-m", "-", "--answer", "a=@/dev/stdin"), ("answer", "a=@/dev/fd/0", "b=@/dev/stdin")],
     ids=" ".join,
 )  # fmt: skip
 def test_standard_input_can_be_one_word_only(tmp_path, words):

@@ -71,3 +71,42 @@ def test_the_stores_that_names_open():
 
     asyncio.run(scenario())
     assert Path("100% a b?#.db").is_file()
+
+
+APP = """
+from rehydrate import EncryptedCheckpointStorage, FileCheckpointStorage, KeyRing, SqliteCheckpointStorage
+from rehydrate import WorkflowBuilder, executor
+
+@executor(id="greet")
+async def greet(name: str) -> str:
+    return f"Hello {name}"
+
+greeting = WorkflowBuilder("greeting", greet, checkpoint_storage=STORE).build()
+"""
+#: What reads, or goes on with a run: each by words that it takes.
+EXISTING = (
+    ("inbox",), ("runs",), ("show", "r"), ("resume", "--run", "r"), ("answer", "q=1"), ("offer", "r", "-m", '"Ada"'),
+    ("cancel", "r"), ("prune", "--keep-last", "1"), ("history", "r"), ("diff", "r", "0"), ("export", "r", "r.run"),
+    ("fork", "c"), ("doctor",),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "store",
+    [
+        "SqliteCheckpointStorage('typo.db')",
+        "FileCheckpointStorage('typo')",
+        "EncryptedCheckpointStorage(FileCheckpointStorage('typo'), KeyRing({'k': bytes(32)}))",
+    ],
+)
+def test_the_store_of_the_app_is_not_made_by_what_needs_a_run(command, monkeypatch, tmp_path, store):
+    """As with `--store`: in another folder, or with a mistyped path, it says so, and does not answer that nothing is
+    asked; `run` makes it."""
+    monkeypatch.delenv("REHYDRATE_STORE")
+    (tmp_path / "greets.py").write_text(APP.replace("STORE", store))
+    for words in EXISTING:
+        done = command(*words, "--app", "greets.py")
+        assert (done.code, "error [wrong-call]: there is no store" in done.err) == (2, True), words
+    assert list(tmp_path.glob("typo*")) == []
+    assert command("run", "-m", '"Ada"', "--run", "r", "--app", "greets.py").code == 0
+    assert list(tmp_path.glob("typo*")) != []

@@ -16,9 +16,11 @@ FULL = Path("/dev/full")
 NO_SPACE = "error [unwritten]: standard output cannot be written: No space left on device. What has run is saved.\n"
 
 needs_full = pytest.mark.skipif(not FULL.exists(), reason="this system has no device that is always full")
-#: One for each that writes: our own lines, bytes, click's help, and that of the commands that need no extra.
+#: One for each that writes: our own lines, bytes, click's help, and those that need no extra.
 everything = pytest.mark.parametrize(
-    "words", [("runs",), ("export", "r", "-"), ("--help",), ("show-file", "--help")], ids=" ".join
+    "words",
+    [("runs",), ("export", "r", "-"), ("--help",), ("show-file", "--help"), ("demo", "--help"), ("demo",)],
+    ids=" ".join,
 )
 
 

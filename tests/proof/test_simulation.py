@@ -66,6 +66,11 @@ def test_nothing_goes_wrong_in_a_few_worlds(tried: Tried) -> None:
     tried(len(_FEW))
 
 
+def test_a_process_may_die_while_a_step_waits_for_its_next_attempt() -> None:
+    """What is left of the step is cleaned up in whatever task runs then, and takes nothing of that along."""
+    check(range(29, 30))
+
+
 @pytest.mark.proof
 @pytest.mark.promise("simulation", _WHAT)
 @pytest.mark.parametrize("first", range(0, _MANY, _PART))

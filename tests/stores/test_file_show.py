@@ -60,7 +60,7 @@ def test_every_file_of_a_store_is_shown(tmp_path: Path, capsys: pytest.CaptureFi
     assert (put["key"], put["record"]["base64"]) == ("a", "Zmlyc3QgYQ==")
 
 
-def test_damage_is_said_with_exit_code_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_damage_is_said_with_exit_code_six(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A file with a flipped bit or cut off prints nothing but the error."""
     path = tmp_path / "runs"
     fill(path)
@@ -68,10 +68,12 @@ def test_damage_is_said_with_exit_code_one(tmp_path: Path, capsys: pytest.Captur
         data = bytearray(file.read_bytes())
         data[len(data) // 2] ^= 1
         file.write_bytes(data)
-        assert main(["show-file", str(file)]) == 1
+        assert main(["show-file", str(file)]) == 6
         printed = capsys.readouterr()
         assert printed.out == ""
-        assert printed.err.startswith(f"error: file {str(file)!r} is damaged: ")
+        assert printed.err.startswith(f"error [checkpoint-corrupt]: file {str(file)!r} is damaged: ")
+        assert main(["show-file", str(file), "--json"]) == 6
+        assert json.loads(capsys.readouterr().out)["error"]["code"] == "checkpoint-corrupt"
 
 
 @pytest.mark.parametrize("name", ["nowhere.json", "other.json", "other.commit.txt", "."])
@@ -82,7 +84,7 @@ def test_another_file_is_refused_with_exit_code_two(
     (tmp_path / "other.json").write_text('{"a": 1}')
     (tmp_path / "other.commit.txt").write_bytes(b"\xff\x00")
     assert main(["show-file", str(tmp_path / name)]) == 2
-    assert capsys.readouterr().err.startswith("error: file ")
+    assert capsys.readouterr().err.startswith("error [wrong-call]: file ")
 
 
 def test_wrong_arguments_are_refused(capsys: pytest.CaptureFixture[str]) -> None:

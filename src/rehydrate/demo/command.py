@@ -1,6 +1,7 @@
 """The command: the loop of calls and questions, what is said at its end, and exit codes.
 
-Exit codes: 0 complete, 1 failed, 2 wrong arguments or input, 3 stopped with open questions, 130 interrupted.
+Exit codes: 0 complete, 1 failed, 2 wrong arguments or input, 3 stopped with open questions, 130 interrupted; and those
+of all commands for an output that cannot be written.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from rehydrate.demo.journal import open_journal, read_journal
 from rehydrate.demo.licences import DecidedBy
 from rehydrate.demo.messages import AuditRequest, LicenceQuestion
 from rehydrate.demo.options import COMPLETE, FAILED, INTERRUPTED, QUESTIONS_OPEN, WRONG_INPUT, Options, parse
-from rehydrate.demo.output import OutputLostError, complain, drop_output, say
+from rehydrate.demo.output import complain, say
 from rehydrate.demo.prompt import Prompt
 from rehydrate.demo.report import AuditReport, render
 from rehydrate.demo.requirements import read_requirements
@@ -50,12 +51,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except KeyboardInterrupt:
             complain(f"\nStopped{_safe(options)}")
             return INTERRUPTED
-        except OutputLostError as error:
-            drop_output()
-            if error.reader_left:
-                return INTERRUPTED
-            complain(f"error: standard output cannot be written: {error}{_safe(options)}")
-            return FAILED
 
 
 def _safe(options: Options) -> str:

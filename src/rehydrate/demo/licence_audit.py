@@ -8,8 +8,9 @@ from __future__ import annotations
 import sys
 
 from rehydrate.demo.command import main
+from rehydrate.hosts.cli.streams import ending_of
 
 __all__ = ["main"]
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(ending_of(main))

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from rehydrate.demo.environment import RUNNING
+from rehydrate.wiring import is_secret_name
 
 __all__ = ["COMPLETE", "FAILED", "INTERRUPTED", "QUESTIONS_OPEN", "WRONG_INPUT", "Options", "parse", "program"]
 
@@ -52,11 +53,13 @@ class Options:
                 "Nothing can go on with it: a store in memory ends with its process. "
                 "Begin anew with --store and the name of a file"
             )
-        words = ["--store", self.store, "--run", self.run]
+        words = ["--run", self.run]
         words += ["--journal", self.journal] if self.journal else []
         words += ["--installed-in", self.installed_in] if self.installed_in != RUNNING else []
         words += ["--check"] if self.check else []
-        return f"Go on with: {program()} {shlex.join(words)}"
+        # A password is in no output: who keeps a URL with one in the environment can type this as it stands.
+        store = '"$REHYDRATE_STORE"' if is_secret_name(self.store) else shlex.quote(self.store)
+        return f"Go on with: {program()} --store {store} {shlex.join(words)}"
 
 
 def program() -> str:
@@ -85,7 +88,8 @@ def parse(arguments: Sequence[str] | None) -> Options:
     parser = _Parser(
         prog=program(),
         description="Audit the licences of Python environments; stop and go on at any point.",
-        epilog="Exit codes: 0 complete, 1 failed, 2 wrong input, 3 stopped with open questions, 130 interrupted.",
+        epilog="Exit codes: 0 complete, 1 failed, 2 wrong input, 3 stopped with open questions, 130 interrupted,"
+        " 7 standard output cannot be written, 141 its reader has gone.",
     )
     add = parser.add_argument
     add(

@@ -1,40 +1,23 @@
-"""The output of the command: lines on standard output, at once, and what it means when they cannot be written.
+"""The output of the command: lines on standard output, at once.
 
 Knows nothing of audits.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 
-__all__ = ["OutputLostError", "complain", "drop_output", "say"]
+from rehydrate.hosts.cli.streams import check_written
 
-
-class OutputLostError(Exception):
-    """Standard output takes nothing more; `reader_left` where only its reader has gone."""
-
-    def __init__(self, error: OSError) -> None:
-        super().__init__(error.strerror or str(error))
-        self.reader_left = isinstance(error, BrokenPipeError)
+__all__ = ["complain", "say"]
 
 
 def say(text: str) -> None:
-    """Print a line.
-
-    Raises `OutputLostError`.
-    """
-    try:
-        print(text, flush=True)
-    except OSError as error:
-        raise OutputLostError(error) from error
+    """Print a line. Raises `UnwrittenError` where standard output takes nothing more."""
+    print(text, flush=True)
+    check_written(sys.stdout)
 
 
 def complain(text: str) -> None:
     """Print a line to standard error."""
     print(text, file=sys.stderr, flush=True)
-
-
-def drop_output() -> None:
-    """Throw away what could not be written; the interpreter would complain once more when it flushes at its end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -78,6 +78,7 @@ from .store import (
     StoreFullError,
     StoreReadOnlyError,
     StoreUnavailableError,
+    WrongStoreError,
 )
 
 __all__ = [
@@ -172,4 +173,5 @@ __all__ = [
     "WorkflowCheckpointException",
     "WrongCallError",
     "WrongKeyError",
+    "WrongStoreError",
 ]

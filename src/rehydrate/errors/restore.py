@@ -21,10 +21,14 @@ class CheckpointNotFoundError(WorkflowCheckpointException):
     is_run: bool = False
     #: What is there instead.
     near: tuple[str, ...] = ()
+    #: The run that was looked into, where one was.
+    run_id: str = ""
 
     def text(self) -> str:
         """Name what was looked for."""
-        return f"no checkpoint {self.ref!r} in this store{'; it is the id of a run' if self.is_run else ''}."
+        if self.run_id:
+            return f"no checkpoint {self.ref!r:.250} of run {self.run_id!r:.250} in this store."
+        return f"no checkpoint {self.ref!r:.250} in this store{'; it is the id of a run' if self.is_run else ''}."
 
     def action(self) -> str:
         """Say what to do next."""
@@ -43,7 +47,7 @@ class RunNotFoundError(CheckpointNotFoundError):
 
     def text(self) -> str:
         """Name the run."""
-        return f"no run {self.ref!r} in this store."
+        return f"no run {self.ref!r:.250} in this store."
 
     def action(self) -> str:
         """Say what to do next."""

@@ -88,6 +88,13 @@ class StoreUnavailableError(StoreError):
 
 
 @dataclass(eq=False, repr=False)
+class WrongStoreError(StoreUnavailableError):
+    """What was named as the store is none, cannot be one, or does not let this process in: waiting is no help."""
+
+    code: ClassVar[str] = "wrong-store"
+
+
+@dataclass(eq=False, repr=False)
 class StoreFullError(StoreUnavailableError):
     """The disk of the store has no room; what was to be written was not, and what is there can be used."""
 

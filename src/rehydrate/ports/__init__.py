@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rehydrate.model.inspection import Inspection, OpenRequest
 
-from .around import Vacuumed, compresses, listing_key, vacuum
+from .around import Placed, StorePlace, Vacuumed, compresses, listing_key, place_of, vacuum
 from .clock import Clock, IdSource
 from .health import Examination, Examined, Finding, Level, examine_store
 from .store import CheckpointStorage
@@ -20,11 +20,14 @@ __all__ = [
     "Inspection",
     "Level",
     "OpenRequest",
+    "Placed",
+    "StorePlace",
     "Vacuumed",
     "Watched",
     "compresses",
     "examine_store",
     "listing_key",
+    "place_of",
     "vacuum",
     "watched",
 ]

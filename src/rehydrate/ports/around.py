@@ -5,7 +5,7 @@ A store that says nothing of these compresses nothing and lists runs by their id
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from rehydrate.errors import WrongCallError
 
@@ -37,6 +37,28 @@ async def vacuum(store: CheckpointStorage) -> None:
             f"{type(store).__name__} has no vacuum.", "Only a SQLite store keeps what was deleted until it is told to."
         )
     await store.vacuum()
+
+
+class StorePlace(NamedTuple):
+    """Where a store is: `name` tells it from all others, `path` has to be there where it is on this machine."""
+
+    name: str
+    path: str | None = None
+
+
+@runtime_checkable
+class Placed(Protocol):
+    """A store that can say where it is, so that two objects of one store are known as such."""
+
+    @property
+    def place(self) -> StorePlace | None:
+        """The place, or `None` where a store around another one does not know it."""
+        ...
+
+
+def place_of(store: CheckpointStorage) -> StorePlace | None:
+    """Return where a store is; `None` where it does not say."""
+    return store.place if isinstance(store, Placed) else None
 
 
 def compresses(store: CheckpointStorage) -> bool:

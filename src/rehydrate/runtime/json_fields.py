@@ -203,8 +203,9 @@ def is_root_model(hint: Hint) -> bool:
 
 def _of_container(origin: type, arguments: tuple[Hint, ...], level: int) -> str:
     if is_below(origin, Mapping):
-        _, value = arguments if len(arguments) == 2 else (str, object)
-        return f"{{str: {_shape(value, level + 1)}, ...}}"
+        key, value = arguments if len(arguments) == 2 else (str, object)
+        name = "str" if is_anything(key) else _shape(key, level + 1)
+        return f"{{{name}: {_shape(value, level + 1)}, ...}}"
     if origin is tuple and arguments and arguments[-1] is not Ellipsis:
         return f"[{', '.join(_shape(each, level + 1) for each in arguments)}]"
     return f"[{_shape(arguments[0] if arguments else object, level + 1)}, ...]"

@@ -50,10 +50,13 @@ def message_types(graph: Definition) -> tuple[Hint, ...]:
 
 
 def message_from_json(graph: Definition, text: str | bytes) -> object:
-    """Return the message that a JSON text says. Raises `MessageShapeError`."""
+    """Return the message that a JSON text says. Raises `MessageShapeError`, also for `null`."""
     hints = message_types(graph)
     try:
-        return from_json(text, *hints)
+        message = from_json(text, *hints)
+        if message is None:  # a call would take it for one that was not given
+            raise MisfitError("null stands for no message at all")
+        return message
     except MisfitError as error:
         raise MessageShapeError(graph.name, str(error), tuple(map(json_shape, hints))) from error
 

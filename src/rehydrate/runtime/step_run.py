@@ -69,6 +69,7 @@ async def run_step(current: Pass, step: AnyStep, sealed: Sealed, call: Call, rec
             await asyncio.shield(value)
         while True:
             await _until_due(current, step, record)
+            current.waiting.tasks.add(task)  # also after a wait, which takes it out
             outcome = await _attempt(current, step, sealed, call, record)
             if isinstance(outcome, Sealed):
                 return codec_of(current, step).open(outcome)
@@ -103,7 +104,6 @@ async def _until_due(current: Pass, step: AnyStep, record: CallRecord) -> None:
     finally:
         timer.cancel()
         del current.retries[up]
-        current.waiting.tasks.add(asyncio.current_task())  # which goes on with its step
 
 
 async def _attempt(current: Pass, step: AnyStep, sealed: Sealed, call: Call, record: CallRecord) -> Sealed | CallRecord:

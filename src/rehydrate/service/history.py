@@ -136,14 +136,14 @@ class RunHistory:
     async def _not_found(self, at: CheckpointPlace) -> CheckpointNotFoundError:
         if await self.storage.head(self.run_id) is None:
             return RunNotFoundError(self.run_id)
-        where = f"{self.run_id} at {at!r}"
         if isinstance(at, int):
             around = await self.storage.history(self.run_id, before=max(at, 0) + _NEAR // 2 + 1, limit=_NEAR)
             around = around or await self.storage.history(self.run_id, limit=_NEAR)
-            return CheckpointNotFoundError(where, near=tuple(f"number {header.seq}" for header in around))
+            near = tuple(f"number {header.seq}" for header in around)
+            return CheckpointNotFoundError(str(at), near=near, run_id=self.run_id)
         names = list(await self.storage.tags(self.run_id))
-        near = difflib.get_close_matches(at, names, _NEAR, 0.5) or names[:_NEAR]
-        return CheckpointNotFoundError(where, near=tuple(f"name {name!r}" for name in near))
+        close = difflib.get_close_matches(at, names, _NEAR, 0.5) or names[:_NEAR]
+        return CheckpointNotFoundError(at, near=tuple(f"name {name!r}" for name in close), run_id=self.run_id)
 
     async def tag(self, name: str, at: CheckpointPlace) -> HistoryEntry:
         """Give a checkpoint a name, which keeps it from being forgotten; a name that another one has moves here.

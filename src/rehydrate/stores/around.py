@@ -21,7 +21,7 @@ from rehydrate.model.checkpoint import (
     StoredEvent,
     TurnRow,
 )
-from rehydrate.ports import CheckpointStorage, Inspection, compresses, listing_key, watched
+from rehydrate.ports import CheckpointStorage, Inspection, StorePlace, compresses, listing_key, place_of, watched
 
 from .findings import ExaminedAround
 
@@ -44,6 +44,12 @@ class StoreAround(ExaminedAround):
     def keeps_events(self) -> bool:
         """Whether the store inside keeps events."""
         return self._store.keeps_events
+
+    @property
+    def place(self) -> StorePlace | None:
+        """Where the store inside is, in this class; see `rehydrate.ports.Placed`."""
+        inside = place_of(self._store)
+        return inside and inside._replace(name=f"{type(self).__name__} {inside.name}")
 
     @property
     def compresses(self) -> bool:

@@ -11,7 +11,7 @@ from typing import cast
 
 import msgspec
 
-from rehydrate.errors import CheckpointNotFoundError, WrongCallError
+from rehydrate.errors import WrongCallError
 from rehydrate.model.checkpoint import (
     Archive,
     At,
@@ -26,7 +26,7 @@ from rehydrate.model.checkpoint import (
     StoredEvent,
     TurnRow,
 )
-from rehydrate.ports import CheckpointStorage, Inspection, compresses, listing_key, watched
+from rehydrate.ports import CheckpointStorage, Inspection, StorePlace, compresses, listing_key, place_of, watched
 
 from .archives import check_archive
 from .arguments import (
@@ -45,7 +45,7 @@ from .covered_archives import opened_archive
 from .covered_runs import CoveredRuns
 from .covers import Covers
 from .findings import ExaminedAround
-from .inspection import inspection, ref_text
+from .inspection import inspection, not_found
 from .key_ring import KeyRing
 from .passage import Passage
 
@@ -61,6 +61,7 @@ class EncryptedCheckpointStorage(ExaminedAround):
         if not isinstance(cast("object", keys), KeyRing):
             raise WrongCallError("keys is no KeyRing.", "Pass KeyRing({'2026-11': secrets.token_bytes(32)}).")
         self._store = store
+        self._keys = keys
         self._covers = Covers(keys)
         self._names = self._covers.names
         self._passage = Passage(store, self._covers)
@@ -78,6 +79,12 @@ class EncryptedCheckpointStorage(ExaminedAround):
     def keeps_events(self) -> bool:
         """Whether the store inside keeps events."""
         return self._store.keeps_events
+
+    @property
+    def place(self) -> StorePlace | None:
+        """Where the store inside is, with these keys; see `rehydrate.ports.Placed`."""
+        inside = place_of(self._store)
+        return inside and inside._replace(name=f"{self._keys!r} {inside.name}")
 
     @property
     def compresses(self) -> bool:
@@ -274,7 +281,7 @@ class EncryptedCheckpointStorage(ExaminedAround):
         """Return what a checkpoint says without its workflow. Raises `CheckpointNotFoundError`."""
         stored = await self.load(ref)
         if stored is None:
-            raise CheckpointNotFoundError(ref_text(ref))
+            raise not_found(ref)
         return inspection(stored)
 
     async def delete(self, run_id: str) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Final
 
-from rehydrate.errors import CheckpointCorruptError, StoreBrokenError, StoreUnavailableError
+from rehydrate.errors import CheckpointCorruptError, StoreBrokenError, StoreUnavailableError, WrongStoreError
 
 from .file_disk import (
     SyncError,
@@ -160,13 +160,13 @@ class FilePlace:
         """Make the folder where there is none. Raises where something else is there."""
         parent = self.root.parent
         if not parent.exists():
-            raise StoreUnavailableError(
+            raise WrongStoreError(
                 self.store, f"the folder {str(parent)!r} does not exist", "Make the folder, or check the path."
             )
         try:
             make_folder(self.root)
         except NotADirectoryError:
-            raise StoreUnavailableError(
+            raise WrongStoreError(
                 self.store, "it is no folder", "Name a folder for the store alone, or check the path."
             ) from None
         self._check_is_ours()
@@ -179,7 +179,7 @@ class FilePlace:
         foreign = sorted(names - {*FOLDERS, LOCKS})
         if foreign:
             more = ", ..." if len(foreign) > _NAMED else ""
-            raise StoreUnavailableError(
+            raise WrongStoreError(
                 self.store,
                 f"the folder is no store and has other files in it ({', '.join(foreign[:_NAMED])}{more})",
                 "Check the path, or give the store a folder of its own. Nothing was changed.",

@@ -6,6 +6,7 @@ from rehydrate.codecs import plain
 from rehydrate.codecs.records import decode_records
 from rehydrate.engine.inspecting import inspected
 from rehydrate.engine.run import Run
+from rehydrate.errors import CheckpointNotFoundError
 from rehydrate.model.checkpoint import At, CheckpointRef, Latest, Stored
 from rehydrate.ports import Inspection
 
@@ -15,8 +16,8 @@ def inspection(stored: Stored) -> Inspection:
     return inspected(stored.header, Run(decode_records(stored.records)), plain)
 
 
-def ref_text(ref: CheckpointRef) -> str:
-    """Return a reference as an error names it."""
-    if isinstance(ref, Latest):
-        return ref.run_id
-    return f"{ref.run_id} at {ref.at!r}" if isinstance(ref, At) else ref
+def not_found(ref: CheckpointRef) -> CheckpointNotFoundError:
+    """Return the error for a checkpoint that is not there."""
+    if isinstance(ref, At):
+        return CheckpointNotFoundError(str(ref.at), run_id=ref.run_id)
+    return CheckpointNotFoundError(ref.run_id if isinstance(ref, Latest) else ref)

@@ -14,7 +14,7 @@ from typing import Generic, Protocol, Self, TypeVar, cast
 
 import msgspec
 
-from rehydrate.errors import CheckpointNotFoundError, StoreClosedError
+from rehydrate.errors import StoreClosedError
 from rehydrate.model.checkpoint import (
     Archive,
     CheckpointRef,
@@ -27,7 +27,7 @@ from rehydrate.model.checkpoint import (
     StoredEvent,
     TurnRow,
 )
-from rehydrate.ports import Clock, Inspection
+from rehydrate.ports import Clock, Inspection, StorePlace
 
 from .archives import check_archive
 from .arguments import (
@@ -44,7 +44,7 @@ from .arguments import (
     check_tag,
     check_texts,
 )
-from .inspection import inspection, ref_text
+from .inspection import inspection, not_found
 from .standing import WallClock
 from .tasks import Place
 from .worker import Kind, Worker, acquire
@@ -127,6 +127,11 @@ class LocalStorage(Generic[_P]):
     def keeps_events(self) -> bool:
         """Whether this object keeps events of what it commits; it reads what any has kept."""
         return self._keeps_events
+
+    @property
+    def place(self) -> StorePlace:
+        """Where it is; see `rehydrate.ports.Placed`."""
+        return StorePlace(f"{self._kind.name} {self._path}", self._path)
 
     async def commit(self, commit: Commit) -> None:
         """Write one commit. Raises `CommitConflictError` where head, epoch, an id or a key is not as expected."""
@@ -260,7 +265,7 @@ class LocalStorage(Generic[_P]):
         """Return what a checkpoint says without its workflow. Raises `CheckpointNotFoundError`."""
         stored = await self.load(ref)
         if stored is None:
-            raise CheckpointNotFoundError(ref_text(ref))
+            raise not_found(ref)
         return inspection(stored)
 
     async def delete(self, run_id: str) -> bool:

@@ -49,7 +49,7 @@ from .arguments import (
     check_tag,
     check_texts,
 )
-from .inspection import inspection, ref_text
+from .inspection import inspection, not_found
 from .memory_run import MemoryRun
 from .memory_tables import MemoryTables
 from .records_sum import checked_sum
@@ -301,7 +301,7 @@ class InMemoryCheckpointStorage:
         """Return what a checkpoint says without its workflow. Raises `CheckpointNotFoundError`."""
         stored = await self.load(ref)
         if stored is None:
-            raise CheckpointNotFoundError(ref_text(ref))
+            raise not_found(ref)
         return inspection(stored)
 
     async def delete(self, run_id: str) -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from rehydrate.errors import RehydrateError, StoreBrokenError, StoreUnavailableError
+from rehydrate.errors import RehydrateError, StoreBrokenError, StoreUnavailableError, WrongStoreError
 
 from .file_lock import FileLock
 from .migrations import CURRENT, applied_migrations, known_migrations, migrate, missing_migrations
@@ -223,7 +223,7 @@ class Database:
             check_tables(connection, self.store)
             mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
             if mode != "wal":
-                raise StoreUnavailableError(
+                raise WrongStoreError(
                     self.store,
                     f"its journal mode stays {mode!r} where WAL was asked for",
                     "Put the file on a local disk; WAL does not work on network file systems.",

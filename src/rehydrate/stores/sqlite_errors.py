@@ -15,6 +15,7 @@ from rehydrate.errors import (
     StoreFullError,
     StoreReadOnlyError,
     StoreUnavailableError,
+    WrongStoreError,
 )
 
 #: Primary result codes of SQLite (its documentation, "Result and Error Codes") that say: not now, or not here.
@@ -33,7 +34,7 @@ _UNAVAILABLE: Final = {
 }
 
 #: The errors of ours that are their own; the others of these are `StoreUnavailableError` itself.
-_OWN: Final = {8: StoreReadOnlyError, 10: StoreBrokenError, 13: StoreFullError}
+_OWN: Final = {8: StoreReadOnlyError, 10: StoreBrokenError, 13: StoreFullError, 26: WrongStoreError}
 #: What SQLite says of a file that may never have been one of its own, and of one that it cannot read for the disk too.
 _TRUER: Final = {
     "file is not a database": "the file is no SQLite database",

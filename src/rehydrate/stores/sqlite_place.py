@@ -12,7 +12,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from rehydrate.errors import StoreUnavailableError
+from rehydrate.errors import StoreUnavailableError, WrongStoreError
 
 from .sqlite_driver import Connection, Driver, connect
 
@@ -47,7 +47,7 @@ def pin(path: str, store: str) -> int | None:
 
 
 def check_place(path: str, store: str, beside: Path, driver: Driver) -> None:
-    """Raise `StoreUnavailableError` where no store can be at `path`.
+    """Raise `WrongStoreError` where no store can be at `path`.
 
     Where the store's folder `beside` the file is there, the file has been a store's, and opening it says the rest.
     """
@@ -55,18 +55,18 @@ def check_place(path: str, store: str, beside: Path, driver: Driver) -> None:
     if not size or beside.exists():
         return
     if size < _SMALLEST:  # SQLite takes such a file for an empty one and writes over it
-        raise StoreUnavailableError(store, "the file is no SQLite database", "Check the path.")
+        raise WrongStoreError(store, "the file is no SQLite database", "Check the path.")
     with closing(connect(path, "rw", driver)) as connection:
         check_tables(connection, store)
 
 
 def check_tables(connection: Connection, store: str) -> None:
-    """Raise `StoreUnavailableError` for a database that has tables of others and none of ours."""
+    """Raise `WrongStoreError` for a database that has tables of others and none of ours."""
     names: list[str] = sorted(row[0] for row in connection.execute(_TABLES))
     if not names or any(name.startswith("rehydrate_") for name in names):
         return
     more = ", ..." if len(names) > _NAMED else ""
-    raise StoreUnavailableError(
+    raise WrongStoreError(
         store,
         f"it is the database of another program (it has the tables {', '.join(names[:_NAMED])}{more})",
         "Check the path, or give the store a file of its own. Nothing was changed.",
@@ -80,15 +80,13 @@ def _size(path: str, store: str) -> int:
         folder = Path(path).parent
         if folder.exists():
             return 0
-        raise StoreUnavailableError(
+        raise WrongStoreError(
             store, f"the folder {str(folder)!r} does not exist", "Make the folder, or check the path."
         ) from None
     except OSError as error:
-        raise StoreUnavailableError(store, f"its path leads nowhere ({error.strerror})", "Check the path.") from error
+        raise WrongStoreError(store, f"its path leads nowhere ({error.strerror})", "Check the path.") from error
     if stat.S_ISDIR(found.st_mode):
-        raise StoreUnavailableError(
-            store, "it is a folder", f"Name a file in it, such as {str(Path(path) / 'runs.db')!r}."
-        )
+        raise WrongStoreError(store, "it is a folder", f"Name a file in it, such as {str(Path(path) / 'runs.db')!r}.")
     if not stat.S_ISREG(found.st_mode):
-        raise StoreUnavailableError(store, "it is no file but a device, pipe or socket", "Name a file.")
+        raise WrongStoreError(store, "it is no file but a device, pipe or socket", "Name a file.")
     return found.st_size

@@ -5,11 +5,16 @@ It knows no store; which schemes there are, and what each takes, it is told.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+import re
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final, NamedTuple
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from rehydrate.errors import WrongCallError
+
+#: What is no URL, as its scheme was mistyped, and may hold a password all the same; and a connection string of libpq.
+_SECRET: Final = re.compile(r":.*@|:.*\?|password\s*=", re.DOTALL | re.IGNORECASE)
+_HIDDEN: Final = "***"
 
 
 class Form(NamedTuple):
@@ -50,7 +55,9 @@ def parsed_url(url: object, forms: Mapping[str, Form]) -> StoreUrl:
         return StoreUrl(parts.scheme, parts.path, given, f"{place}?{query}" if query else place)
     if others:
         known = " or ".join(f"{name}={values[0]}" for name, values in form.options.items())
-        raise WrongCallError(f"{shown_url(url)!r} has the option {others[0][0]!r}.", f"Such a store takes {known}.")
+        shown, name = shown_url(url), others[0][0]
+        option = f"the option {name!r}" if f"{name}=" in shown else "another option"  # it may be a piece of a password
+        raise WrongCallError(f"{shown!r} has {option}.", f"Such a store takes {known}.")
     if parts.netloc:
         raise WrongCallError(f"{shown_url(url)!r} names a host, and its store has none.", f"Use {form.example}.")
     return StoreUrl(parts.scheme, unquote(parts.path), given, url)
@@ -60,14 +67,31 @@ def shown_url(url: str) -> str:
     """Return a URL without what may be secret in it, for an error: user, password, and values of options."""
     scheme, found, rest = url.partition("://")
     if not found:
-        return url.partition("?")[0]
-    rest, asked, query = rest.partition("?")
-    host, slash, path = rest.partition("/")
-    if "@" in rest:
-        # A password may hold a slash that should have been escaped.
-        host, slash, path = ("***@" + rest.rpartition("@")[2]).partition("/")
+        return _shown_path(url)
+    place, asked, query = rest.partition("?")
+    # A password may hold what should have been escaped: a slash or an `@`, a question mark, an ampersand.
+    if "@" in query:
+        place = _HIDDEN
+    elif "@" in place:
+        place = f"{_HIDDEN}@{place.rpartition('@')[2]}"
     names = "&".join(f"{part.partition('=')[0]}=..." for part in query.split("&")) if asked else ""
-    return f"{scheme}://{host}{slash}{path}{asked}{names}"
+    return f"{scheme}://{place}{asked}{'...' if 'password' in query or '@' in query else names}"
+
+
+def _shown_path(path: str) -> str:
+    """Return a path as it is, unless it looks like a URL or a connection string."""
+    if not _SECRET.search(path):
+        return path
+    scheme, colon, _ = path.partition(":")
+    return f"{scheme}:{_HIDDEN}" if colon and "=" not in scheme else _HIDDEN
+
+
+def may_be_secret(name: str, options: Collection[str]) -> bool:
+    """Tell whether a path or URL may hold a password: all but a URL without a user that has no other options."""
+    _, _, query = name.partition("?")
+    if "://" not in name and not name.startswith(("file:", "memory:")):
+        return _SECRET.search(name) is not None
+    return "@" in name or any(part.partition("=")[0] not in options for part in query.split("&") if part)
 
 
 def _split(url: str, forms: Mapping[str, Form]) -> SplitResult:

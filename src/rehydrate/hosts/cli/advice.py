@@ -29,8 +29,11 @@ from rehydrate.errors import (
 
 
 def command_text(words: Sequence[str], command: str, *more: str) -> str:
-    """Return a command on the app and the store that `words` name, to be typed as it stands; it is printable."""
-    return " ".join(map(_quoted, ("rehydrate", command, *words, *more)))
+    """Return a command on the app and the store that `words` name, to be typed as it stands; it is printable.
+
+    `words` are as a shell reads them, `more` as the command is to get them.
+    """
+    return " ".join(("rehydrate", command, *words, *map(quoted, more)))
 
 
 def argument(word: str) -> tuple[str, ...]:
@@ -38,7 +41,7 @@ def argument(word: str) -> tuple[str, ...]:
     return ("--", word) if word.startswith("-") else (word,)
 
 
-def _quoted(word: str) -> str:
+def quoted(word: str) -> str:
     """Return a word as a shell reads it; with what is not printable as bash, zsh and ksh have it, in `$'...'`."""
     if word.isprintable():
         return shlex.quote(word)
@@ -58,15 +61,15 @@ def next_action(error: RehydrateError, words: Sequence[str]) -> str:
     match error:
         case NoStoreError():
             return "Name the store: --store PATH or URL, or set REHYDRATE_STORE in the environment."
-        case RunExistsError(run_id=run_id):
-            return f"Go on with it ({command_text(words, 'resume', '--run', run_id)}), or give another --run."
+        case RunExistsError():
+            return _of_existing(error, words)
         case RunNotFoundError():
             return f"Look which runs there are: {command_text(words, 'runs')}"
         case CheckpointNotFoundError():
-            return f"Look up its id, in the second column of: {command_text(words, 'history')} RUN"
+            return _of_missing(error, words)
         case StaleCheckpointError(run_id=run_id, checkpoint_id=checkpoint):
             onward = command_text(words, "resume", "--run", run_id)
-            copy = command_text(words, "fork", checkpoint)
+            copy = command_text(words, "fork", *argument(checkpoint))
             return f"Go on from the newest checkpoint ({onward}), or with a copy of the run ({copy})."
         case UnknownWorkflowError():
             return "Name the file that has it with --app."
@@ -80,6 +83,21 @@ def next_action(error: RehydrateError, words: Sequence[str]) -> str:
             return _of_running(error, words)
 
 
+def _of_existing(error: RunExistsError, words: Sequence[str]) -> str:
+    """Return it for a run id that is taken."""
+    if error.importing:
+        return "Nothing was taken in: a run keeps its id. Import it into another store (--store)."
+    return f"Go on with it ({command_text(words, 'resume', '--run', error.run_id)}), or give another --run."
+
+
+def _of_missing(error: CheckpointNotFoundError, words: Sequence[str]) -> str:
+    """Return it for a checkpoint: what is there instead, and where all are listed."""
+    there = f"There is {', '.join(error.near)}. " if error.near else ""
+    run_id = error.ref if error.is_run else error.run_id
+    listed = command_text(words, "history", *(argument(run_id) if run_id else ("RUN",)))
+    return f"{there}Look up its id, in the second column of: {listed}"
+
+
 def _of_running(error: RehydrateError, words: Sequence[str]) -> str:
     """Return it for what stands in the way of a run, or stopped it."""
     match error:
@@ -89,8 +107,9 @@ def _of_running(error: RehydrateError, words: Sequence[str]) -> str:
             onward = command_text(words, "resume", "--run", run_id)
             return f"Finish it first ({onward}), or give --on-unfinished finish or discard."
         case RunBusyError(run_id=run_id):
-            offer = command_text(words, "offer", run_id)
-            return f"Wait until that turn ends, leave input for it ({offer}), or take a stuck run with --takeover."
+            offer = command_text(words, "offer", "--message", "JSON", *argument(run_id))
+            taken = command_text(words, "resume", "--run", run_id, "--takeover")
+            return f"Wait until that turn ends, leave input for it ({offer}), or take a stuck run ({taken})."
         case AgentFrameworkImportError():
             return "See --type, --leave-out and --skip-refused in: rehydrate import-maf --help"
         case NothingRunsError():

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from rehydrate.api.workflow import Workflow
 from rehydrate.errors import AppError, RehydrateError, WrongCallError
 from rehydrate.graph.definition import Definition
-from rehydrate.ports import CheckpointStorage
+from rehydrate.ports import CheckpointStorage, place_of
 from rehydrate.service.service import Service
 
 
@@ -50,13 +50,19 @@ class App:
         """Return the one store that the workflows were built with. Raises `WrongCallError` where there are several."""
         if self.service is not None:
             return self.service.storage
-        found = {id(store): store for named in self.workflows if (store := named.workflow.checkpoint_storage)}
+        found = {_which(store): store for named in self.workflows if (store := named.workflow.checkpoint_storage)}
         if len(found) > 1:
             raise WrongCallError(
                 f"the workflows of {self.path} are in {len(found)} stores.",
                 "Name one workflow, --app FILE.py:NAME, or the store, --store.",
             )
         return next(iter(found.values()), None)
+
+
+def _which(store: CheckpointStorage) -> object:
+    """Return what two objects of one store, made with the same options, have in common."""
+    place = place_of(store)
+    return id(store) if place is None else (place.name, store.keeps_events)
 
 
 def load_app(name: str) -> App:

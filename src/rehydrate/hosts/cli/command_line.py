@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from typing import cast
+from typing import Final, cast
 
 import click
 
@@ -32,7 +33,9 @@ _COMMANDS: tuple[click.Command, ...] = (
     runs, show, history, diff, inbox, graph,
     export_command, import_command, import_maf, prune, doctor,
 )  # fmt: skip
-_NAME = "rehydrate"
+_NAME: Final = "rehydrate"
+#: In what click says: a store that was named without its option.
+_URL: Final = re.compile(r"\S+:\S*")
 
 
 class _InOrder(click.Group):
@@ -59,7 +62,8 @@ def run_command_line(arguments: Sequence[str], wired: Wired) -> int:
     except click.ClickException as error:
         context = error.ctx if isinstance(error, click.UsageError) else None
         usage = f"Look at: {context.command_path if context is not None else _NAME} --help"
-        Output("--json" in arguments).error(WrongCallError(error.format_message(), usage))
+        text = _URL.sub(lambda found: "***" if wired.is_secret(found[0]) else found[0], error.format_message())
+        Output("--json" in arguments).error(WrongCallError(text, usage))
         return Ending.WRONG_CALL
     except click.Abort:
         return Ending.INTERRUPTED

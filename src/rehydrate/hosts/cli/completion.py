@@ -6,6 +6,7 @@ It must be quick and may never fail: what cannot be completed has no suggestions
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable
 from typing import Final, cast
 
@@ -19,6 +20,8 @@ from .session import Wired
 
 #: Suggestions at a time.
 _MOST: Final = 50
+#: A store that has not answered by then has no suggestions, since the shell waits for them.
+_SECONDS: Final = 1.0
 
 
 def complete_run(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -43,7 +46,9 @@ def _complete(
     async def main() -> list[CompletionItem]:
         store = wired.open_store(name, create=False)
         try:
-            return await suggest(store)
+            return await asyncio.wait_for(suggest(store), _SECONDS)
+        except TimeoutError:
+            os._exit(0)  # there is nothing to say; the end of the process would wait for what was asked
         finally:
             await store.close()
 

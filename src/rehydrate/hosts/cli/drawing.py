@@ -9,6 +9,7 @@ import asyncio
 import time
 from typing import Final
 
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
@@ -17,6 +18,7 @@ from rehydrate.model.events import Event
 from rehydrate.model.printable import printable
 
 from .activity import Activity, Line
+from .output import encodable
 from .told import shortened
 
 #: Seconds between two drawings.
@@ -53,17 +55,27 @@ class Drawing:
         room = max(self._console.height - 3, 1)
         turn = f", turn {activity.turn}" if activity.turn else ""
         counts = f"{activity.outputs} output(s), {activity.requests} request(s)"
-        drawn = [self._fitted(f"{f'{self._workflow} {self._run}'.rstrip()}{turn}: {counts}", now - activity.began)]
+        name = f"{self._workflow} {self._run}".rstrip()
+        tail = f"{turn}: {counts}" if cell_len(name) <= self._room - cell_len(f"{turn}: {counts}") else f": {counts}"
+        drawn = [self._fitted(name, now - activity.began, tail)]
         drawn += [self._fitted(_text(line), now - line.since) for line in lines[:room]]
         if len(lines) > room:
             drawn.append(f"  and {len(lines) - room} more")
         return Text("\n".join(drawn), no_wrap=True, overflow="crop")
 
-    def _fitted(self, text: str, seconds: float) -> str:
-        """Return a line with its time at the right end of the terminal."""
-        clock = _CLOCK.format(seconds)
-        room = max(self._console.width - len(clock) - 1, 10)
-        return f"{printable(text)[:room]:<{room}}{clock}"
+    @property
+    def _room(self) -> int:
+        """How many cells of a line there are beside its time."""
+        return max(self._console.width - len(_CLOCK.format(0)) - 1, 10)
+
+    def _fitted(self, text: str, seconds: float, tail: str = "") -> str:
+        """Return a line with its time at the right end of the terminal; where it is too long, `tail` stays."""
+        # In cells, since a letter may take two of them, and as it will be written: a line that is longer than it seems
+        # takes two, and is not erased.
+        written = encodable(printable(text), self._console.encoding)
+        room = self._room
+        kept = set_cell_size(written, min(cell_len(written), max(room - cell_len(tail), 0)))
+        return f"{set_cell_size(f'{kept}{tail}', room)}{_CLOCK.format(seconds)}"
 
 
 def _text(line: Line) -> str:

@@ -16,7 +16,7 @@ from rehydrate.service.service import Service
 from .endings import Ending, ending_of_error, ending_of_status
 from .progress import Progress, progress_of
 from .results import Shown
-from .session import Session, user_prints_aside
+from .session import Session
 
 events_option = click.option(
     "--events", is_flag=True, help="With --json: a line for each event, then one for the result."
@@ -54,7 +54,7 @@ def drive(
         Shown(session, workflow, result).show()
         return Ending.INTERRUPTED if interrupted else ending_of_status(result.status)
 
-    with drain_on_sigterm(), user_prints_aside():
+    with drain_on_sigterm():
         return session.run(work, create=create)
 
 

@@ -10,16 +10,24 @@ from enum import IntEnum
 from rehydrate.errors import (
     CallError,
     CheckpointNotFoundError,
+    CommitConflictError,
     DefinitionError,
     DrainingError,
+    EventsNotKeptError,
+    ExportFileError,
     ForeignCheckpointError,
+    OfferConflictError,
     RehydrateError,
     RunBusyError,
     RunDrainedError,
     StaleCheckpointError,
+    StoreBrokenError,
     StoreError,
+    StoreFullError,
+    StoreReadOnlyError,
     StoreUnavailableError,
     WorkflowCheckpointException,
+    WrongStoreError,
 )
 from rehydrate.model.checkpoint import Status
 
@@ -52,18 +60,31 @@ class Ending(IntEnum):
 def ending_of_error(error: RehydrateError) -> Ending:
     """Return the exit code of an error."""
     match error:
-        case RunBusyError() | StoreUnavailableError():
+        case RunBusyError() | CommitConflictError():
             return Ending.BUSY
         case DrainingError() | RunDrainedError():
             return Ending.DRAINED
         case CallError() | DefinitionError():
             return Ending.WRONG_CALL
-        case CheckpointNotFoundError() | ForeignCheckpointError() | StaleCheckpointError():
-            return Ending.WRONG_CALL
-        case WorkflowCheckpointException() | StoreError():
-            return Ending.UNUSABLE
+        case WorkflowCheckpointException():
+            named = CheckpointNotFoundError | ForeignCheckpointError | StaleCheckpointError
+            return Ending.WRONG_CALL if isinstance(error, named) else Ending.UNUSABLE
+        case StoreError():
+            return _ending_of_store(error)
         case _:
             return Ending.FAILED
+
+
+def _ending_of_store(error: StoreError) -> Ending:
+    match error:
+        case WrongStoreError() | OfferConflictError() | EventsNotKeptError() | ExportFileError():
+            return Ending.WRONG_CALL
+        case StoreFullError() | StoreReadOnlyError() | StoreBrokenError():
+            return Ending.UNUSABLE
+        case StoreUnavailableError():
+            return Ending.BUSY
+        case _:
+            return Ending.UNUSABLE
 
 
 def ending_of_status(status: Status) -> Ending:

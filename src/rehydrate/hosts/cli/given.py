@@ -6,6 +6,7 @@ The text stands in the command itself, in a file (`@FILE`), or comes from standa
 from __future__ import annotations
 
 import functools
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +35,7 @@ answer_option: Final = click.option(
     help="An answer to a request; may be repeated.",
 )
 key_option: Final = click.option("--key", metavar="KEY", help="What is given twice with one key is done once.")
+_STREAM_FILES: Final = ("@/dev/stdin", "@/dev/fd/0", "@/proc/self/fd/0")
 _policies: Final = (
     click.option(
         "--on-pending", type=click.Choice(["keep", "cancel", "reject"]), help="What a message does to open requests."
@@ -50,12 +52,12 @@ _policies: Final = (
 
 def _given_text(word: str) -> bytes:
     """Return the text that a word stands for. Raises `WrongCallError` for a file that cannot be read."""
-    if word == STREAM:
-        return standard_input_text("Write @FILE for the text of a file.")
+    if _is_standard_input(word):
+        return standard_input_text("Write @FILE for the text of a file.").removeprefix(BOM_UTF8)
     if not word.startswith("@"):
         return word.encode("utf-8", "surrogateescape")
     try:
-        return Path(word[1:]).read_bytes()
+        return Path(word[1:]).read_bytes().removeprefix(BOM_UTF8)  # as editors of Windows write it
     except OSError as error:
         raise WrongCallError(
             f"{word[1:]!r} cannot be read: {error.strerror}.", "Write @FILE for the text of a file."
@@ -84,10 +86,15 @@ def given_input(message: str | None, answers: Iterable[str] = ()) -> GivenInput:
     Raises `WrongCallError` where a word is no answer, a request has two, or two words stand for standard input.
     """
     words = _answer_words(answers)
-    if [message, *words.values()].count(STREAM) > 1:  # the second would get nothing
+    if sum(map(_is_standard_input, [message, *words.values()])) > 1:  # the second would get nothing
         raise WrongCallError("standard input is named twice.", "Name it once, and write @FILE for the text of a file.")
     text = None if message is None else _given_text(message)
     return GivenInput(text, {request_id: JsonAnswer(_given_text(word)) for request_id, word in words.items()})
+
+
+def _is_standard_input(word: str | None) -> bool:
+    """Tell whether a word stands for standard input, which has names in the file system as well."""
+    return word == STREAM or word in _STREAM_FILES
 
 
 def _answer_words(words: Iterable[str]) -> dict[str, str]:

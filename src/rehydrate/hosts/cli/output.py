@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from operator import methodcaller
 from typing import Final, TextIO
@@ -23,6 +23,12 @@ from rehydrate.model.printable import printable
 from .streams import check_written
 
 _BEYOND_ASCII: Final = re.compile(r"[^\x20-\x7e]")
+#: Columns of tables that hold what is typed again.
+_IDS: Final = ("run", "checkpoint")
+#: A longer word is folded where a table has no room for it; statuses are shorter.
+_LONGEST_WORD: Final = 26
+#: Cells of a line between two columns of a table.
+_BETWEEN: Final = 2
 #: Calls of a traceback, the innermost ones.
 _FRAMES: Final = 8
 
@@ -47,7 +53,7 @@ class Output:
         """Whether results are read by a person as they come."""
         return not self.as_json and self.results.isatty()
 
-    def document(self, document: Mapping[str, object] | Sequence[object]) -> None:
+    def document(self, document: object) -> None:
         """Print the one result of a command as JSON; without `--json` nothing."""
         if self.as_json:
             _write(self.results, _json_line(document, self.results.encoding or "utf-8"))
@@ -117,28 +123,59 @@ def _json_line(document: object, encoding: str) -> str:
     return _BEYOND_ASCII.sub(escaped, text)
 
 
+def encodable(text: str, encoding: str) -> str:
+    """Return a text with what an encoding does not have written out."""
+    return text.encode(encoding, "backslashreplace").decode(encoding)
+
+
 def _lines(text: str) -> str:
     return "\n".join(map(printable, text.split("\n")))
 
 
 def _write(stream: TextIO, text: str) -> None:
     # What standard output cannot encode is written out, and is no reason to lose the rest.
-    encoding = stream.encoding or "utf-8"
-    stream.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+    stream.write(encodable(text, stream.encoding or "utf-8") + "\n")
     check_written(stream)
 
 
 def _draw(stream: TextIO, columns: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
     # Here, since most commands draw no table and the package takes its time to load.
     from rich.box import SIMPLE_HEAD  # noqa: PLC0415
+    from rich.cells import cell_len  # noqa: PLC0415
     from rich.console import Console  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
+    console = Console(file=stream)
+    rows = [[encodable(cell, console.encoding) for cell in row] for row in cells]
+    least = [
+        max(cell_len(column), *(_least(column, row[at], cell_len) for row in rows), 0)
+        for at, column in enumerate(columns)
+    ]
+    if sum(least) + _BETWEEN * len(columns) > console.width:
+        _list(stream, columns, rows)
+        return
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    for row in cells:
+    for column, width in zip(columns, least, strict=True):
+        table.add_column(column, overflow="fold", min_width=width)
+    for row in rows:
         table.add_row(*map(Text, row))  # as texts, since a cell may look like markup
-    Console(file=stream).print(table)
+    console.print(table)
     check_written(stream)
+
+
+def _least(column: str, cell: str, width: Callable[[str], int]) -> int:
+    """Return how many cells of a line a cell of a table needs: an id all, else the longest word, up to a bound."""
+    if column in _IDS:
+        return width(cell)
+    return min(max(map(width, cell.split()), default=0), _LONGEST_WORD)
+
+
+def _list(stream: TextIO, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Write rows below each other, where they would not fit beside each other: an id in pieces cannot be copied."""
+    room = max(map(len, columns))
+    for row in rows:
+        for column, cell in zip(columns, row, strict=True):
+            if cell:
+                _write(stream, f"{column:<{room}}  {cell}")
+        _write(stream, "")

@@ -39,6 +39,9 @@ def prune(
         rows = [_row(run) for run in summary.runs]
         if rows:
             session.output.table(("run", "goes", "stays", "passed over", "bytes"), rows)
+        if workflow is not None and not summary.looked_at:  # no error: a job that prunes may come first, or again
+            session.output.say(printable(f"There is no run of workflow {workflow!r:.250} in this store."))
+            return Ending.DONE
         first, *_ = str(summary).splitlines()
         session.output.say(printable(first))
         return Ending.DONE

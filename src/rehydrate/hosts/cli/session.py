@@ -5,32 +5,28 @@ Everything is opened when it is asked for and closed at the end of `run`. It mus
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import functools
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Concatenate, ParamSpec, Protocol, cast
 
 import click
 from click.core import ParameterSource
 
 from rehydrate.errors import NoStoreError, RehydrateError, WrongCallError
-from rehydrate.ports import CheckpointStorage
+from rehydrate.ports import CheckpointStorage, place_of
 from rehydrate.service.service import Service
 
-from .advice import command_text, next_action
+from .advice import command_text, next_action, quoted
 from .app import App, load_app
 from .endings import Ending, ending_of_error
+from .looping import run_in_loop
 from .output import Output
 
 P = ParamSpec("P")
-
-
-def user_prints_aside() -> contextlib.AbstractContextManager[object]:
-    """Let what user code prints go to standard error, since standard output is for the result of the command."""
-    return contextlib.redirect_stdout(sys.stderr)
 
 
 class StoreOpener(Protocol):
@@ -55,6 +51,8 @@ class Wired:
 
     version: str
     open_store: StoreOpener
+    #: Whether the name of a store may hold a password.
+    is_secret: Callable[[str], bool]
     others: Mapping[str, OtherCommand]
 
 
@@ -66,7 +64,7 @@ class Session:
     app_name: str | None
     store_name: str | None
     output: Output
-    #: The words that name app and store in this command, for one that is to be suggested.
+    #: The words that name app and store in this command, for one that is to be suggested, as a shell reads them.
     words: tuple[str, ...] = ()
 
     def command(self, name: str, *more: str) -> str:
@@ -85,8 +83,7 @@ class Session:
             raise WrongCallError(
                 "no workflows are named.", "Name their file: --app FILE.py, or set REHYDRATE_APP in the environment."
             )
-        with user_prints_aside():
-            return load_app(self.app_name)
+        return load_app(self.app_name)
 
     def service(self, *, needs_app: bool = True, create: bool = False) -> Service:
         """Return the service that a command speaks to; `create`: the store need not be there yet.
@@ -101,6 +98,8 @@ class Session:
             store = app.storage()
         if store is None:
             raise NoStoreError("this command")
+        if not create:
+            _check_is_there(store)
         if app.service is not None:
             return replace(app.service, storage=store)
         return Service(store, [named.workflow for named in app.workflows])
@@ -115,7 +114,7 @@ class Session:
             finally:
                 await service.storage.close()
 
-        return asyncio.run(main())
+        return run_in_loop(main())
 
 
 def on_runs(command: Callable[Concatenate[Session, P], int]) -> Callable[P, int]:
@@ -130,12 +129,14 @@ def on_runs(command: Callable[Concatenate[Session, P], int]) -> Callable[P, int]
     @functools.wraps(command)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> int:
         wired = cast("Wired", click.get_current_context().obj)
-        words = tuple(_words(click.get_current_context()))
+        words = tuple(_words(click.get_current_context(), wired))
         app_name, store_name = (cast("str | None", kwargs.pop(name)) for name in ("app_name", "store_name"))
         output = Output(bool(kwargs.pop("as_json")), functools.partial(next_action, words=words))
         session = Session(wired, app_name, store_name, output, words)
         try:
-            return command(session, *args, **kwargs)
+            # What user code prints goes to standard error, since standard output is for the result of the command.
+            with contextlib.redirect_stdout(sys.stderr):
+                return command(session, *args, **kwargs)
         except RehydrateError as error:
             session.output.error(error)
             return ending_of_error(error)
@@ -146,8 +147,20 @@ def on_runs(command: Callable[Concatenate[Session, P], int]) -> Callable[P, int]
     return cast("Callable[P, int]", wrapped)
 
 
-def _words(context: click.Context) -> Iterator[str]:
-    """Give the options for app and store that were typed; those of the environment hold for the next command, too."""
+def _check_is_there(store: CheckpointStorage) -> None:
+    """Raise `WrongCallError` for a store that would be made only now, as its path is mistyped or another folder's."""
+    place = place_of(store)
+    if place is not None and place.path is not None and not Path(place.path).exists():
+        raise WrongCallError(f"there is no store {place.path!r}.", "Look at the path, or begin with a run in it.")
+
+
+def _words(context: click.Context, wired: Wired) -> Iterator[str]:
+    """Give the options for app and store that were typed; those of the environment hold for the next command, too.
+
+    A store whose name may hold a password is named by the environment: what is suggested ends in logs and screens.
+    """
     for name, option in (("app_name", "--app"), ("store_name", "--store")):
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            yield from (option, str(context.params[name]))
+            word = str(context.params[name])
+            secret = name == "store_name" and wired.is_secret(word)
+            yield from (option, '"$REHYDRATE_STORE"' if secret else quoted(word))

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import click
 
-from rehydrate.errors import WrongCallError
+from rehydrate.errors import CheckpointCorruptError, RehydrateError, WrongCallError
 from rehydrate.model.printable import printable
 from rehydrate.service.service import Service
-from rehydrate.service.transfer import ExportedRun, adopt_run, export_run, read_run
+from rehydrate.service.transfer import ExportedRun, ReadRun, adopt_run, export_run, read_run
 
 from .completion import complete_run
-from .endings import Ending
+from .endings import Ending, ending_of_error
 from .session import Session, on_runs
 from .standard_input import STREAM, standard_input
 
@@ -43,17 +44,29 @@ def export_command(session: Session, run_id: str, file: str) -> int:
 @on_runs
 def import_command(session: Session, file: str) -> int:
     """Take the run of a file, or of standard input (-), into a store: all of it or nothing."""
-    # Here, as Ctrl-C could not end a read in the event loop.
-    if file == STREAM:
-        with standard_input("Name a file.") as stream:
-            read = read_run(stream)
-    else:
-        read = read_run(file)
+    try:
+        read = _read(file)
+    except CheckpointCorruptError as error:  # of the file: the store has nothing to do with it
+        replace(session.output, advise=_export_again).error(error)
+        return ending_of_error(error)
 
     async def work(service: Service) -> int:
         return _told(session, await adopt_run(service.storage, read), "imported")
 
     return session.run(work, needs_app=False, create=True)
+
+
+def _export_again(error: RehydrateError) -> str:
+    del error
+    return "Nothing was taken in. Look whether it is the right file, or export the run again: rehydrate export RUN FILE"
+
+
+def _read(file: str) -> ReadRun:
+    """Read a file; outside of the event loop, as Ctrl-C could not end a read in it."""
+    if file != STREAM:
+        return read_run(file)
+    with standard_input("Name a file.") as stream:
+        return read_run(stream)
 
 
 def _told(session: Session, told: ExportedRun, done: str) -> int:

@@ -19,7 +19,7 @@ from rehydrate.service.worker import Worker
 from .endings import Ending
 from .output import Output
 from .results import Shown
-from .session import Session, on_runs, user_prints_aside
+from .session import Session, on_runs
 from .streams import UnwrittenError
 
 
@@ -28,7 +28,11 @@ from .streams import UnwrittenError
 @click.option(
     "--every", type=click.FloatRange(min=0.01), default=1.0, show_default=True, help="Seconds between two looks."
 )
-@click.option("--once", is_flag=True, help="Take up what can go on now, and end.")
+@click.option(
+    "--once",
+    is_flag=True,
+    help="Take up what can go on now, and end. What waits for a time more than ten seconds away is left.",
+)
 @click.option(
     "--grace",
     type=click.FloatRange(min=0),
@@ -60,7 +64,7 @@ def worker(session: Session, concurrency: int, every: float, once: bool, grace: 
             session.output.say(f"worker for {names}; SIGTERM or Ctrl-C hands on what it has")
         return await _until_stopped(takes_up.finish() if once else takes_up.run(), unwritten, grace)
 
-    with drain_on_sigterm(grace), user_prints_aside():
+    with drain_on_sigterm(grace):
         return session.run(work, create=True)  # it may begin before the first run
 
 

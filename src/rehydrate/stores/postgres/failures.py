@@ -16,6 +16,7 @@ from rehydrate.errors import (
     StoreFullError,
     StoreReadOnlyError,
     StoreUnavailableError,
+    WrongStoreError,
 )
 
 #: By SQLSTATE, or the first two characters of a class: what to do next (PostgreSQL's documentation, appendix A).
@@ -66,8 +67,8 @@ _LOST: Final = ("40001", "40P01")
 _OF_ROWS: Final = ("22", "23", "54", "XX")
 #: With these the server ends the connection, so that nothing else can be done on it.
 _ENDS: Final = ("FATAL", "PANIC")
-#: Of a connection that could not be made, these will not come about by waiting.
-_LASTING: Final = ("28", "3D000", "42501")
+#: These do not go away by waiting: who connects, what the database is called, what is granted, how old the server is.
+_LASTING: Final = ("28", "3D000", "42501", "0A")
 _UNKNOWN: Final = "See the server's log; if it can be mended there, call again."
 _GONE: Final = "Check that the server runs and can be reached, then call again."
 
@@ -97,7 +98,8 @@ def translate(error: psycopg.Error, store: str) -> RehydrateError:
         if pool_fix is not None:
             return StoreUnavailableError(store, problem, pool_fix)
         kind = _kind_of_connecting(error)
-        return StoreUnavailableError(store, problem, _FIXES[kind] if kind else _GONE)
+        own = WrongStoreError if kind in _LASTING else StoreUnavailableError
+        return own(store, problem, _FIXES[kind] if kind else _GONE)
     # What a statement names and what is not there, and rows that cannot be: somebody has changed the tables.
     own = _OWN.get(state)
     if own is not None:
@@ -105,7 +107,8 @@ def translate(error: psycopg.Error, store: str) -> RehydrateError:
     if state.startswith(("XX", "42P01", "42703", "3F000", "23")):
         return CheckpointCorruptError(f"store {store}", problem)
     fix = _FIXES.get(state) or _FIXES.get(state[:2]) or _UNKNOWN
-    return StoreUnavailableError(store, problem, fix)
+    own = WrongStoreError if state.startswith(_LASTING) else StoreUnavailableError
+    return own(store, problem, fix)
 
 
 def in_doubt(error: RehydrateError) -> RehydrateError:

@@ -6,6 +6,7 @@ No name here holds a password. Ids are data; the schema is the one name that bec
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 
@@ -18,6 +19,8 @@ from rehydrate.errors import WrongCallError
 Settings: TypeAlias = Mapping[str, str | int | None]
 #: The schema as the statements and migrations of the package name it.
 _WRITTEN_AS: Final = "rehydrate."
+#: A URL with an `@` that does not stand alone between a user and a host.
+_AMBIGUOUS: Final = re.compile(r"postgres(?:ql)?://[^?]*[/@][^?]*@")
 #: PostgreSQL cuts longer names off.
 _LONGEST: Final = 63
 
@@ -62,14 +65,22 @@ def settings_of(url: object) -> Settings:
         raise WrongCallError(
             f"a PostgreSQL store was given {type(url).__name__}.", "Pass a URL or a psycopg_pool.ConnectionPool."
         )
-    try:
-        return conninfo_to_dict(url)
-    except (ProgrammingError, UnicodeError):
-        # What libpq says of it repeats parts of it, and a password may be one.
+    # What libpq says of a URL repeats parts of it, and a password may be one: also where it takes the end of one for
+    # a host, as the password has an `@` or a slash in it.
+    found = None if _AMBIGUOUS.match(url) else _parsed(url)
+    if found is None:
         raise WrongCallError(
             "this is no URL of a PostgreSQL database.",
             "Write postgresql://user:password@host:5432/database, with special characters escaped by '%'.",
-        ) from None
+        )
+    return found
+
+
+def _parsed(url: str) -> Settings | None:
+    try:
+        return conninfo_to_dict(url)
+    except (ProgrammingError, UnicodeError):
+        return None
 
 
 def check_schema(schema: object) -> None:

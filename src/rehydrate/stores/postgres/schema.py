@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from rehydrate.errors import StoreUnavailableError
+from rehydrate.errors import WrongStoreError
 from rehydrate.stores.migrations import Migration, known_migrations, not_applied
 
 from .session import Session
@@ -43,7 +43,7 @@ def migrate(session: Session, known: tuple[Migration, ...]) -> None:
     if not _has_table(session):
         others = [str(row[0]) for row in session.ask(_OTHERS, (schema,))]
         if others:
-            raise StoreUnavailableError(
+            raise WrongStoreError(
                 session.store,
                 f"the schema {schema!r} is another program's (it has the tables {', '.join(others)})",
                 "Give the store a schema of its own. Nothing was changed.",

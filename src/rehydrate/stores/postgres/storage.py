@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 import msgspec
 
-from rehydrate.errors import CheckpointNotFoundError, StoreClosedError, StoreUnavailableError, WrongCallError
+from rehydrate.errors import StoreClosedError, WrongCallError, WrongStoreError
 from rehydrate.model.checkpoint import (
     Archive,
     CheckpointRef,
@@ -26,7 +26,7 @@ from rehydrate.model.checkpoint import (
     StoredEvent,
     TurnRow,
 )
-from rehydrate.ports import Clock, Examination, Inspection
+from rehydrate.ports import Clock, Examination, Inspection, StorePlace
 from rehydrate.stores.archives import check_archive
 from rehydrate.stores.arguments import (
     RunsAsked,
@@ -42,7 +42,7 @@ from rehydrate.stores.arguments import (
     check_tag,
     check_texts,
 )
-from rehydrate.stores.inspection import inspection, ref_text
+from rehydrate.stores.inspection import inspection, not_found
 from rehydrate.stores.standing import check_rows
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class PostgresCheckpointStorage:
         except ImportError as error:
             if error.name is not None and error.name.startswith("rehydrate"):
                 raise
-            raise StoreUnavailableError(
+            raise WrongStoreError(
                 "in PostgreSQL", f"psycopg cannot be imported ({error})", "Run: pip install 'rehydrate[postgres]'."
             ) from error
         self._driver = driver
@@ -107,6 +107,11 @@ class PostgresCheckpointStorage:
     def keeps_events(self) -> bool:
         """Whether this object keeps events of what it commits; it reads what any has kept."""
         return self._keeps_events
+
+    @property
+    def place(self) -> StorePlace:
+        """Where it is; see `rehydrate.ports.Placed`."""
+        return StorePlace(self._store)
 
     @property
     def wakes(self) -> bool:
@@ -261,7 +266,7 @@ class PostgresCheckpointStorage:
         """Return what a checkpoint says without its workflow. Raises `CheckpointNotFoundError`."""
         stored = await self.load(ref)
         if stored is None:
-            raise CheckpointNotFoundError(ref_text(ref))
+            raise not_found(ref)
         return inspection(stored)
 
     async def delete(self, run_id: str) -> bool:
