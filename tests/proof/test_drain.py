@@ -54,7 +54,8 @@ QUICK = "keeps the lease"
     "broken", [name if name == QUICK else pytest.param(name, marks=pytest.mark.proof) for name in BROKEN_DRAINS]
 )
 def test_a_broken_drain_is_noticed(nursery: Nursery, tmp_path: Path, broken: str) -> None:
-    """A process that drains its runs in a wrong way, or not at all, is found out."""
-    found = drained(Fleet(nursery, tmp_path, 2, 8, broken=broken), 1 if broken == QUICK else 2)
+    """A process that drains its runs in a wrong way, or not at all, is found out; which signal finds it where it shows
+    is a matter of the machine's moment, and the first that does is the last."""
+    found = drained(Fleet(nursery, tmp_path, 2, 8, broken=broken), 1 if broken == QUICK else 10)
     sys.stdout.write("\n".join(found))
     assert found != []
