@@ -66,7 +66,7 @@ def parsed_url(url: object, forms: Mapping[str, Form]) -> StoreUrl:
 def shown_url(url: str) -> str:
     """Return a URL without what may be secret in it, for an error: user, password, and values of options."""
     scheme, found, rest = url.partition("://")
-    if not found:
+    if not found or not scheme.replace("+", "").isalnum():  # else a part of a password may stand before the slashes
         return _shown_path(url)
     place, asked, query = rest.partition("?")
     # A password may hold what should have been escaped: a slash or an `@`, a question mark, an ampersand.

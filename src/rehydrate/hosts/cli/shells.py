@@ -105,12 +105,14 @@ def _kept(line: str, breaks: str) -> tuple[str, str]:
 
 
 class _Zsh(ZshComplete):
-    """What has a description loses its backslashes, so that they are doubled."""
+    """What has a description loses its backslashes, and ends at a colon that has none before it."""
 
     def format_completion(self, item: CompletionItem[str]) -> str:
-        """Return a completion as the script of zsh reads it."""
-        value = item.value.replace("\\", r"\\") if item.help else item.value
-        return super().format_completion(CompletionItem(value, item.type, item.help))
+        """Return a completion as the script of zsh reads it, whether click knows of the colons (from 8.3 on) or not."""
+        if not item.help:
+            return super().format_completion(item)
+        value = item.value.replace("\\", r"\\").replace(":", r"\:")
+        return f"{item.type}\n{value}\n{item.help}"
 
 
 class _Fish(FishComplete):

@@ -19,8 +19,8 @@ from rehydrate.errors import WrongCallError
 Settings: TypeAlias = Mapping[str, str | int | None]
 #: The schema as the statements and migrations of the package name it.
 _WRITTEN_AS: Final = "rehydrate."
-#: A URL with an `@` that does not stand alone between a user and a host.
-_AMBIGUOUS: Final = re.compile(r"postgres(?:ql)?://[^?]*[/@][^?]*@")
+#: A URL with an `@` that does not stand alone between a user and a host, or where libpq looks for one behind the `?`.
+_AMBIGUOUS: Final = re.compile(r"postgres(?:ql)?://(?:[^?]*[/@][^?]*@|[^/]*\?[^/]*@)")
 #: PostgreSQL cuts longer names off.
 _LONGEST: Final = 63
 
