@@ -38,10 +38,8 @@ def looked_up(there: Mapping[str, str], index: str = INDEX) -> tuple[list[str], 
 def _known(index: str, name: str, version: str) -> list[str]:
     try:
         page = json.loads(_read(f"{index}/{name}/json"))
-        newest, known = (
-            page["info"]["version"],
-            [one["id"] for one in page["vulnerabilities"] if not one.get("withdrawn")],
-        )
+        newest = page["info"]["version"]
+        known = [one["id"] for one in page["vulnerabilities"] if not one.get("withdrawn")]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise _NothingSaidError(f"{type(error).__name__}: {error}") from None
     if Version(newest) != Version(version):

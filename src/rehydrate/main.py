@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _command(given: Sequence[str]) -> int:
-    if given[:1] in (["demo"], ["show-file"]):
+    if given and given[0] in _HELP:
         return _core_command(given)
     try:
         import rich  # noqa: F401  # pyright: ignore[reportUnusedImport]  (needed later, by what draws; told now)

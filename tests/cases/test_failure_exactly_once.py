@@ -391,6 +391,8 @@ def test_a_run_fails_whatever_its_executor_raises(place, kind):
         (lambda: ExceptionGroup("out", [ExceptionGroup("in", [ValueError("one")]), UnprintableError()]),
          "ExceptionGroup: out (2 sub-exceptions): ValueError: one;"
          " UnprintableError: <its text could not be made: RuntimeError>"),
+        (lambda: ExceptionGroup("g" * 5000, [ValueError("x" * 5000), KeyError("two")]),
+         f"ExceptionGroup: {'g' * 300}: ValueError: {'x' * 288}; KeyError: 'two'"),
         (lambda: ExceptionGroup("many", [ValueError(number) for number in range(100)]),
          "ExceptionGroup: many (100 sub-exceptions):" + ";".join(f" ValueError: {number}" for number in range(5))),
     ],

@@ -1,26 +1,36 @@
 """Runs that only wait for a time: they hold no place of a worker, and one that ends hands them on."""
 
 import asyncio
+from datetime import UTC, datetime
+from typing import Never
 
 import pytest
 
 from rehydrate import (
+    Executor,
     FunctionalContext,
     InMemoryCheckpointStorage,
     Retry,
+    RunFailedError,
     RunStream,
     Service,
     Status,
     Worker,
     Workflow,
     WorkflowBuilder,
+    WorkflowContext,
+    WorkflowExecutor,
+    check_health,
+    drain,
     executor,
+    handler,
+    response_handler,
     step,
     workflow,
 )
 from rehydrate.errors import RunDrainedError
 from rehydrate.runtime.clock import SystemClock
-from rehydrate.testing import run_virtually
+from rehydrate.testing import claim_turns_again, run_virtually
 
 HOUR = 3600.0
 
@@ -83,6 +93,12 @@ async def asleep(stream: RunStream) -> float:
     raise AssertionError("it never sleeps")
 
 
+async def orphaned(store: InMemoryCheckpointStorage) -> str:
+    """Return what health says of turns that nobody drives."""
+    report = await check_health(store, now=datetime.fromtimestamp(SystemClock().time(), UTC))
+    return next(finding.level for finding in report.findings if finding.about == "orphaned runs")
+
+
 KINDS = ["timer", "timers", "step", "caller", "handler"]
 
 
@@ -137,13 +153,13 @@ def test_a_run_that_is_handed_on_goes_on_in_another_call(kind: str) -> None:
     async def scenario() -> None:
         store = InMemoryCheckpointStorage()
         stream = sleeping(kind, done).run("a", stream=True, run_id="run", checkpoint_storage=store)
-        await asleep(stream)
+        until = await asleep(stream)
         before = list(done)
         await stream.hand_on()
         with pytest.raises(RunDrainedError):
             await stream.result()
         head = await store.head("run")
-        assert (head.header.status, head.owner) == (Status.RUNNING, None)
+        assert (head.header.status, head.owner, head.header.due) == (Status.RUNNING, None, until)
         result = await sleeping(kind, done).run(checkpoint="latest", run_id="run", checkpoint_storage=store)
         assert result.outputs == ["a"]
         assert done[: len(before)] == before
@@ -152,59 +168,152 @@ def test_a_run_that_is_handed_on_goes_on_in_another_call(kind: str) -> None:
     run_virtually(scenario())
 
 
+async def killed(store: InMemoryCheckpointStorage, flow: Workflow, run_id: str) -> None:
+    """Leave a run as a process leaves it that dies while the run sleeps: with no time in its header."""
+    stream = flow.run(run_id, stream=True, run_id=run_id, checkpoint_storage=store)
+    await asleep(stream)
+    stream._turn.actor.break_off(ConnectionError("gone"))
+    with pytest.raises(ConnectionError):
+        await stream.result()
+    await passed(60)  # its lease has ended
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_runs_that_sleep_hold_no_place_of_a_worker(kind: str) -> None:
-    """A worker with one place takes up two runs that sleep, and then one that something was offered to."""
+    """A worker with one place takes up two runs that sleep, hands them on, takes up one that something was offered to,
+    and each of the two once more, when its time has come."""
+    done: dict[str, list[str]] = {"a": [], "b": []}
 
     @workflow(name="quick")
     async def quick(text: str) -> str:
         return text
 
-    async def scenario() -> list[str]:
+    async def scenario() -> tuple[list[str], list[int]]:
         store = InMemoryCheckpointStorage()
-        for name in ("a", "b"):
-            stream = sleeping(kind, []).run(name, stream=True, run_id=name, checkpoint_storage=store)
-            await asleep(stream)
-            await stream.hand_on()
+        for name, found in done.items():
+            await killed(store, sleeping(kind, found), name)
         await quick.run("c", run_id="c", checkpoint_storage=store)
         await quick.offer("c", "again", checkpoint_storage=store)
-        ends, told = asyncio.Event(), list[str]()
+        told, ended = list[str](), asyncio.Event()
 
         def hear(run_id: str, end: object) -> None:
             told.append(run_id)
-            ends.set()
+            if len(told) == 3:
+                ended.set()
 
-        worker = Worker(Service(store, [sleeping(kind, []), quick]), concurrency=1, told=hear)
+        flow = sleeping(kind, done["a"])  # what is done from here on is only counted
+        worker = Worker(Service(store, [flow, quick]), concurrency=1, told=hear)
         working = asyncio.ensure_future(worker.run())
-        await asyncio.wait_for(ends.wait(), 30)
+        await passed(600)
+        kept = [len(await store.history(name)) for name in ("a", "b")]
+        await passed(600)
+        assert [len(await store.history(name)) for name in ("a", "b")] == kept
+        await asyncio.wait_for(ended.wait(), 3 * HOUR)
         working.cancel()
         await asyncio.wait([working])
-        return told
+        return told, [(await store.head(name)).header.turn for name in ("a", "b")]
 
-    assert run_virtually(scenario())[0] == "c"
+    told, turns = run_virtually(scenario())
+    assert (told[0], sorted(told[1:]), turns) == ("c", ["a", "b"], [1, 1])
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_worker_that_takes_up_what_can_go_on_now_leaves_what_sleeps(kind: str) -> None:
-    """It ends at once, and the run is nobody's: the next one goes on with it."""
-
+    """It hands it on with its time; from then on nobody takes it up before that, and nothing is written meanwhile."""
     done: list[str] = []
 
     async def scenario() -> None:
         store, clock = InMemoryCheckpointStorage(), asyncio.get_running_loop().time
-        stream = sleeping(kind, done).run("a", stream=True, run_id="a", checkpoint_storage=store)
-        await asleep(stream)
-        await stream.hand_on()
-        begun = clock()
-        worker = Worker(Service(store, [sleeping(kind, done)]))
-        assert await worker.finish() == 1
+        await killed(store, sleeping(kind, done), "a")
+        begun, service = clock(), Service(store, [sleeping(kind, done)])
+        assert await orphaned(store) == "problem"
+        assert await Worker(service).finish() == 1
         assert clock() - begun < 10
         head = await store.head("a")
         assert (head.header.status, head.owner) == (Status.RUNNING, None)
-        result = await sleeping(kind, done).run(checkpoint="latest", run_id="a", checkpoint_storage=store)
-        assert result.outputs == ["a"]
+        assert await orphaned(store) == "ok"
+        assert await Worker(service).finish() == 0
+        assert (await store.head("a")).header == head.header
+        await passed(3 * HOUR)
+        ends: list[list[object]] = []
+        assert await Worker(service, told=lambda run_id, end: ends.append(end.outputs)).finish() >= 1
+        assert ends == [["a"]]
 
     run_virtually(scenario())
+
+
+def test_a_drained_process_leaves_a_run_that_sleeps_with_its_time() -> None:
+    """Another process need not take it up before."""
+
+    async def scenario() -> None:
+        store = InMemoryCheckpointStorage()
+        stream = sleeping("timer", []).run("a", stream=True, run_id="a", checkpoint_storage=store)
+        until = await asleep(stream)
+        assert (await drain(10)).of("handed on") == ("a",)
+        assert (await store.head("a")).header.due == until
+
+    try:
+        run_virtually(scenario())
+    finally:
+        claim_turns_again()
+
+
+def test_a_run_that_is_answered_while_it_is_handed_on_has_no_time() -> None:
+    """It has something to do now, so the next worker takes it up at once."""
+
+    class Asks(Executor):
+        @handler
+        async def on_text(self, text: str, ctx: WorkflowContext[Never, str]) -> None:
+            ctx.request_info(text, response_type=str)
+
+        @response_handler
+        async def on_answer(self, text: str, answer: str, ctx: WorkflowContext[Never, str]) -> None:
+            ctx.yield_output(answer)
+
+    @executor(id="begin")
+    async def begin(text: str) -> str:
+        return text
+
+    @executor(id="unwell", retry=Retry(attempts=2, delay=HOUR, max_delay=HOUR))
+    async def unwell(text: str) -> None:
+        raise OSError("not yet")
+
+    asks = WorkflowExecutor(WorkflowBuilder("asks", Asks("asks")).build(), "inner")
+    flow = WorkflowBuilder("both", begin).add_fan_out_edges(begin, [asks, unwell]).build()
+
+    async def scenario() -> None:
+        store = InMemoryCheckpointStorage()
+        stream = flow.run("a", stream=True, run_id="a", checkpoint_storage=store)
+        until = await asleep(stream)
+        (row,) = await store.requests()
+        handing = asyncio.ensure_future(stream.hand_on())
+        answered = await asyncio.gather(stream.answer({row.request_id: "yes"}), return_exceptions=True)
+        await handing
+        head = await store.head("a")
+        assert head.header.due == (None if answered == [None] else until)
+
+    run_virtually(scenario())
+
+
+def test_a_run_whose_time_is_limited_is_not_handed_on() -> None:
+    """The limit of a sub-workflow runs only while somebody drives it, so a sleep in it is no reason to let go."""
+
+    async def scenario() -> tuple[list[object], float]:
+        store = InMemoryCheckpointStorage()
+        outer = WorkflowBuilder("outer", WorkflowExecutor(sleeping("timer", []), "inner", timeout=600.0)).build()
+        stream = outer.run("a", stream=True, run_id="a", checkpoint_storage=store)
+        await anext(stream)
+        await passed(5)
+        assert stream.sleeps_until is None
+        stream._turn.actor.break_off(ConnectionError("gone"))
+        await asyncio.wait([asyncio.ensure_future(stream.result())])
+        await passed(60)  # its lease has ended
+        begun, ends = SystemClock().time(), list[object]()
+        await Worker(Service(store, [outer]), told=lambda run_id, end: ends.append(type(end))).finish()
+        return ends, SystemClock().time() - begun
+
+    ends, seconds = run_virtually(scenario())
+    assert (ends, round(seconds)) == ([RunFailedError], 600)
 
 
 def test_a_worker_that_takes_up_what_can_go_on_now_waits_for_a_short_time() -> None:

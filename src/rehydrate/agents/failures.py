@@ -5,11 +5,12 @@ Errors are sorted by their status and by the names of their classes. It must not
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Final, cast
+from typing import Final
 
 from rehydrate.errors import ModelCallError, ModelReplyError, ModelUnavailableError, RehydrateError
+from rehydrate.runtime.causes import leaves
 
 #: Statuses after which the same request may succeed; so may those from 500 on.
 _PASSING: Final = frozenset({408, 409, 425, 429})
@@ -41,7 +42,7 @@ def errors_of(model: str) -> Generator[None]:
     except RehydrateError:
         raise
     except Exception as error:
-        each = list(_each(error))
+        each = list(leaves(error))  # a model that falls back on others raises what all of them did
         shows_key = any(_status(one) in _ABOUT_KEYS for one in each)
         reason = type(error).__name__ if shows_key else f"{type(error).__name__}: {error!s:.500}"
         kind = ModelUnavailableError if any(_may_pass(one) for one in each) else ModelCallError
@@ -62,15 +63,6 @@ def check_end(model: str, finish_reason: str, refusal: str = "") -> None:
         raise ModelReplyError(model, f"the model refuses: {refusal:.500}")
     if finish_reason == "content_filter":
         raise ModelReplyError(model, "its provider has filtered it (finish_reason 'content_filter')")
-
-
-def _each(error: BaseException) -> Iterator[BaseException]:
-    """Give an error, or those of a group: a model that falls back on others raises what all of them did."""
-    if isinstance(error, BaseExceptionGroup):
-        for one in cast("BaseExceptionGroup[BaseException]", error).exceptions:
-            yield from _each(one)
-    else:
-        yield error
 
 
 def _status(error: BaseException) -> int | None:

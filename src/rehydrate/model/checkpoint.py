@@ -53,8 +53,8 @@ class Header(msgspec.Struct, frozen=True, gc=False, array_like=True, kw_only=Tru
     number of live records and the sum, modulo 2**256, of their SHA-256. `events` is the run's last event number.
     `created` is in seconds since the epoch. `size` counts the bytes of the records that its commit wrote, `changed` the
     scopes in which it wrote or removed any; `scopes` are the paths of the first of these. `reason` is a person's.
-    `keyed` tells that its turn has an idempotency key. `due`: when the first timer of a run at rest is up, in seconds
-    since the epoch.
+    `keyed` tells that its turn has an idempotency key. `due`: when the first timer of a run at rest is up, or the time
+    that a run which was handed on waited for and did nothing else, in seconds since the epoch.
     """
 
     #: First, so that a reader of any version finds it.

@@ -25,7 +25,7 @@ from .crew import Crew
 from .events import Channel
 from .heartbeat import Heartbeat
 from .live_turn import LiveTurn
-from .orders import KINDS, LEAVABLE, Order, Orders
+from .orders import KINDS, LEAVABLE, Order
 from .owner import hold, is_draining, unregister
 from .saver import Ledger, Saver
 
@@ -52,7 +52,6 @@ class Actor(LiveTurn):
         self.ledger = ledger
         self._time: Callable[[], float] = ledger.clock.time if self.graph.is_timed else float
         self.each_step = saver is not None and durability == "superstep"
-        self._orders = Orders(around, self.crew)
         #: Number of transitions applied; tells captures of a running turn apart.
         self.applied = 0
         self.causes: dict[tuple[str, str], BaseException] = {}
@@ -148,8 +147,7 @@ class Actor(LiveTurn):
             while self._inbox and self.ending is None:
                 self._take_in()
                 if self._urgent:
-                    events, later = self._gathered()
-                    self._pass_on(events, later)
+                    self._pass_on(*self._gathered())
                     self.ended = self.ending is not None
         except BaseException as error:
             self._fault = error
@@ -232,6 +230,7 @@ class Actor(LiveTurn):
         """Make a step real in memory, and obey or keep its commands by whether they wait for the commit."""
         self.run.apply(step.delta)
         self.applied += 1
+        self.ledger.sleeps_until = None  # whatever it waited for
         if self.saver is not None:
             self._delta = merged_delta(self._delta, step.delta)
         waits = False

@@ -17,6 +17,8 @@ _TEXT: Final = 2000
 _TRACE: Final = 8000
 #: Of a group of exceptions so many are named.
 _OF_GROUP: Final = 5
+#: With so many letters each, so that none is lost for the others.
+_OF_ONE: Final = 300
 
 
 def told(error: BaseException) -> str:
@@ -30,12 +32,14 @@ def _said(error: BaseException) -> str:
     if not isinstance(error, BaseExceptionGroup):
         return str(error)
     # What a task group raises says by itself only how many there are.
-    named = [told(each) for each in islice(_leaves(cast("BaseExceptionGroup[BaseException]", error)), _OF_GROUP)]
-    return f"{error}: {'; '.join(named)}"
+    group = cast("BaseException", error)
+    named = [told(each)[:_OF_ONE] for each in islice(leaves(group), _OF_GROUP)]
+    return f"{str(group)[:_OF_ONE]}: {'; '.join(named)}"
 
 
-def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
-    waiting: list[BaseException] = [group]
+def leaves(error: BaseException) -> Iterator[BaseException]:
+    """Give an exception, or those in a group and in groups in it, in their order."""
+    waiting: list[BaseException] = [error]
     while waiting:
         found = waiting.pop()
         if isinstance(found, BaseExceptionGroup):

@@ -22,6 +22,7 @@ from .crew import Crew
 from .events import Channel
 from .heartbeat import take_note
 from .inbox_watch import OpenInbox
+from .orders import Orders
 from .saver import Ledger, Saver
 from .watch import CommandKind, Moment, Watch
 
@@ -37,6 +38,7 @@ class LiveTurn(ABC):
         self.saver = saver
         self.channel = channel
         self.crew = crew
+        self._orders = Orders(crew.around, crew)
         self.ending: EndRun | None = None
         self.ended = False
         self.cancelled = False
@@ -84,7 +86,7 @@ class LiveTurn(ABC):
         """Return when the run goes on by itself, in seconds since the epoch, where it only waits for that."""
         if self.ended or self.draining or self.ending is not None or not self.claimed:
             return None
-        does = self._inbox or self._urgent or self._savers or self._copies
+        does = self._inbox or self._urgent or self._savers or self._copies or self._orders.limits_time
         return None if does else self.crew.sleeps_until()
 
     @property
@@ -140,7 +142,10 @@ class LiveTurn(ABC):
             self.post(CancelAsked(offer))
 
     def drain(self) -> None:
-        """Start nothing more; once those handlers that run are done, the run is saved as it stands, without owner."""
+        """Start nothing more; once those handlers that run are done, the run is saved as it stands, without owner, and
+        with the time that it waited for where it did nothing else."""
+        if not self.draining:
+            self.ledger.sleeps_until = self.sleeps_until()
         self.draining = True
         self.channel.wait_no_more()
         self.crew.hold(self.wake)

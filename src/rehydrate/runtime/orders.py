@@ -79,6 +79,11 @@ class Orders:
             case _:
                 assert_never(order)
 
+    @property
+    def limits_time(self) -> bool:
+        """Whether a busy scope has a time limit, which runs only while somebody drives the run."""
+        return self._timers.are_running
+
     def stop(self) -> None:
         """Let no timer tell anything any more."""
         self._timers.stop_all()

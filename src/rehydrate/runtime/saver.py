@@ -110,6 +110,8 @@ class Ledger:
         #: Why the next checkpoint is made, where that is not told by what it changes: a claim's input.
         self.cause: Cause | None = None
         self.reason = ""
+        #: The time that a run which is handed on waited for, where it did nothing else.
+        self.sleeps_until: float | None = None
         #: Whether the store wants big records compressed.
         self.compress = False
 
@@ -196,7 +198,7 @@ class Ledger:
             scopes=changes.named,
             reason=self.reason,
             keyed=isinstance(turn, TurnRecord) and turn.key is not None,
-            due=next_due(run) if status in RESTING else None,
+            due=next_due(run) if status in RESTING else self.sleeps_until,
         )
 
 

@@ -55,7 +55,8 @@ class RunStream:
     @property
     def sleeps_until(self) -> float | None:
         """When the run goes on by itself, in seconds since the epoch, while it only waits for a timer of a function or
-        the next attempt of a handler or a step; `None` while it does anything, before its beginning and after its end.
+        the next attempt of a handler or a step. `None` while it does anything, a sub-workflow's time limit runs, before
+        its beginning and after its end.
         """
         actor = self._turn.actor if self._turn is not None else None
         return actor.sleeps_until() if actor is not None else None
@@ -129,8 +130,9 @@ class RunStream:
     async def hand_on(self) -> None:
         """Leave the run to whoever takes it up next, as `drain` does with all runs of a process.
 
-        Handlers that run are waited for; then the run is saved as it stands, without an owner. Reader and `result()`
-        raise `RunDrainedError`, unless the turn has ended first. Raises a store's error where that was not saved.
+        Handlers that run are waited for; then the run is saved as it stands, without an owner. Where it only waited for
+        a time, workers leave it alone until then. Reader and `result()` raise `RunDrainedError`, unless the turn has
+        ended first. Raises a store's error where that was not saved.
         """
         turn = await self._begun()
         if turn.actor is not None:

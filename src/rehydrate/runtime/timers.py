@@ -27,6 +27,11 @@ class Timers:
         up = TimeUp(order.path, order.deadline)
         self._running[order.path] = asyncio.get_running_loop().call_later(order.seconds, tell, up, None)
 
+    @property
+    def are_running(self) -> bool:
+        """Whether there are any."""
+        return bool(self._running)
+
     def stop(self, path: str) -> None:
         """Stop the timer of a scope, if it has one."""
         timer = self._running.pop(path, None)

@@ -17,7 +17,7 @@ from rehydrate.ports import CheckpointStorage, Finding, examine_store
 from rehydrate.ports.clock import wall_time
 
 from .arguments import check_store
-from .listing import all_runs
+from .listing import all_runs, sleeps
 from .pruning import prune
 from .retention import Retention
 
@@ -75,7 +75,7 @@ async def check_health(
     try:
         look = _Look(storage, full=full)
         await look.at_runs()
-        findings += [*look.counted(), await look.orphaned(), await look.late(seconds), await look.offered()]
+        findings += [*look.counted(), await look.orphaned(seconds), await look.late(seconds), await look.offered()]
         findings += [await look.damaged(), await _retention(storage, retention, now, look)]
     except RehydrateError as error:
         findings.append(Finding("runs", "problem", error.text(), error.action()))
@@ -112,13 +112,13 @@ class _Look:
                 "failed runs", "note", text, "Look at one with rehydrate show; rehydrate resume tries it again."
             )
 
-    async def orphaned(self) -> Finding:
-        """Say which runs are in the middle of a turn that nobody drives."""
+    async def orphaned(self, now: float) -> Finding:
+        """Say which runs are in the middle of a turn that nobody drives, but for those that wait for a time."""
         lost: list[str] = []
         left: list[str] = []
         async for header in all_runs(self.storage, status=Status.RUNNING.value):
             head = await self.storage.head(header.run_id)
-            if head is None or head.alive or head.header.status is not Status.RUNNING:
+            if head is None or head.alive or head.header.status is not Status.RUNNING or sleeps(head.header, now):
                 continue
             (left if head.owner is None else lost).append(header.run_id)
         if not lost and not left:

@@ -7,7 +7,8 @@ the store again and again, and keeps nothing but which runs it has to leave alon
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Set
+import contextlib
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -30,13 +31,13 @@ from rehydrate.runtime.owner import is_draining
 from rehydrate.runtime.result import WorkflowRunResult
 from rehydrate.runtime.stream import RunStream
 
-from .listing import RunFilters, all_runs
+from .listing import RunFilters, all_runs, sleeps
 from .service import Service
 
 #: Seconds for which a run is left alone that could not be taken up, the first time; each further time twice as long.
 _AGAIN: Final = 1.0
 _LONGEST: Final = 300.0
-#: `finish` waits for a time that is no further away than this.
+#: A run that waits for a time which is further away than this is handed on until then.
 _SOON: Final = 10.0
 #: The longest pause before a store is asked again that could not be reached.
 _LONGEST_OUTAGE: Final = 30.0
@@ -57,14 +58,9 @@ class _Taken:
     task: asyncio.Task[None]
     stream: RunStream | None = None
 
-    @property
-    def sleeps_until(self) -> float | None:
-        """The time that the run waits for, where it does nothing else."""
-        return self.stream.sleeps_until if self.stream is not None else None
-
 
 class Worker:
-    """Takes up the runs of a service, so many at a time; those that only wait for a time do not count.
+    """Takes up the runs of a service, so many at a time, and hands on those that come to wait for a time far away.
 
     `every`: seconds between two looks; `clock`: the time by which timers are up. `told` hears how each run that was
     taken up has ended, or of its error. Raises `WrongCallError` where it could take up nothing.
@@ -112,32 +108,24 @@ class Worker:
     async def finish(self) -> int:
         """Take up all that can go on now, until nothing can any more; return how often one was taken up.
 
-        A run that waits for a time more than ten seconds away, and does nothing else, is left as it is.
+        A run that waits for a time more than ten seconds away, and does nothing else, is left until then.
         """
-        first, left = self._begun, set[str]()
+        first = self._begun
         while True:
             before = self._begun
-            if not await self._look(left) or self._begun == before:
+            if not await self.look() or self._begun == before:
                 return self._begun - first
-            while self._running:
-                for run_id, taken in list(self._running.items()):
-                    until = taken.sleeps_until
-                    if taken.stream is not None and until is not None and until > self._clock.time() + _SOON:
-                        left.add(run_id)
-                        await taken.stream.hand_on()
-                await asyncio.wait(self._tasks(), timeout=self._every, return_when=asyncio.FIRST_COMPLETED)
+            await self._fewer_than(1)
 
     async def look(self) -> bool:
         """Look once, and begin with what there is; `False` where this process takes up nothing any more."""
-        return await self._look(frozenset())
-
-    async def _look(self, left: Set[str]) -> bool:
+        await self._hand_on_sleepers()
         async for run_id in self._candidates():
             if is_draining():
                 break
-            if run_id in left or run_id in self._running or not self._may_try(run_id):
+            if run_id in self._running or not self._may_try(run_id):
                 continue
-            await self._a_slot()
+            await self._fewer_than(self._concurrency)
             task = asyncio.get_running_loop().create_task(self._take_up(run_id), name=f"rehydrate worker {run_id}")
             self._running[run_id] = _Taken(task)
             self._begun += 1
@@ -147,10 +135,20 @@ class Worker:
     def _tasks(self) -> list[asyncio.Task[None]]:
         return [taken.task for taken in self._running.values()]
 
-    async def _a_slot(self) -> None:
-        """Wait until fewer runs do something than may. Nothing tells that one has come to wait for a time."""
-        while sum(taken.sleeps_until is None for taken in self._running.values()) >= self._concurrency:
+    async def _fewer_than(self, number: int) -> None:
+        """Wait until it has fewer runs. Nothing tells that one has come to wait for a time, so that is looked for."""
+        while len(self._running) >= number:
             await asyncio.wait(self._tasks(), timeout=self._every, return_when=asyncio.FIRST_COMPLETED)
+            await self._hand_on_sleepers()
+
+    async def _hand_on_sleepers(self) -> None:
+        """Let go of runs that only wait for a time which is not near; it is in their headers."""
+        for taken in list(self._running.values()):
+            stream = taken.stream
+            until = stream.sleeps_until if stream is not None else None
+            if stream is not None and until is not None and until > self._clock.time() + _SOON:
+                with contextlib.suppress(RehydrateError):  # whoever drives it gets it, too, and says so
+                    await stream.hand_on()
 
     async def _looked(self) -> float | None:
         """Look once and return the seconds until the next time, `None` where there is none."""
@@ -162,7 +160,7 @@ class Worker:
             if self._failed_looks is None:
                 raise
             self._failed_looks += 1
-            seconds = min(_AGAIN * 2 ** min(self._failed_looks - 1, 10), _LONGEST_OUTAGE)
+            seconds = min(_pause(self._failed_looks), _LONGEST_OUTAGE)
             WORKER_LOG.warning(
                 "the store could not be looked into (%s); it is asked again in %.0f s",
                 type(error).__name__,
@@ -192,14 +190,13 @@ class Worker:
 
     async def _candidates(self) -> AsyncIterator[str]:
         """Give the runs of this service's workflows that nobody drives and that could go on."""
-        everywhere: list[RunFilters] = [
-            {"status": Status.RUNNING.value},
-            {"offered": True},
-            {"due_by": self._clock.time()},
-        ]
+        now = self._clock.time()
+        everywhere: list[RunFilters] = [{"status": Status.RUNNING.value}, {"offered": True}, {"due_by": now}]
         for filters in everywhere:
             async for header in all_runs(self._service.storage, **filters):
-                if header.workflow in self._names and not await self._is_driven(header.run_id):
+                if header.workflow not in self._names or ("status" in filters and sleeps(header, now)):
+                    continue
+                if not await self._is_driven(header.run_id):
                     yield header.run_id
 
     async def _is_driven(self, run_id: str) -> bool:
@@ -238,10 +235,15 @@ class Worker:
         """Leave a run alone for some seconds, which are returned: each time in a row for twice as long."""
         before = self._troubles.get(run_id)
         times = before.times + 1 if before is not None else 1
-        seconds = min(_AGAIN * 2 ** (times - 1), _LONGEST)
+        seconds = min(_pause(times), _LONGEST)
         self._troubles[run_id] = _Trouble(times, asyncio.get_running_loop().time() + seconds)
         return seconds
 
     def _tell(self, run_id: str, end: WorkflowRunResult | RehydrateError) -> None:
         if self._told is not None:
             self._told(run_id, end)
+
+
+def _pause(times: int) -> float:
+    """Return the seconds after so many failures in a row: each time twice as many, as long as anybody waits for it."""
+    return _AGAIN * 2 ** min(times - 1, 20)

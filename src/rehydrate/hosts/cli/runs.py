@@ -162,6 +162,7 @@ def _around(header: Header, head: Head | None) -> Iterator[str]:
     if head.alive:
         yield "driven     by a process that lives"
     elif head.header.status is Status.RUNNING and head.header.checkpoint_id == header.checkpoint_id:
-        yield "driven     by nobody: a worker or resume takes it up"
+        waits = "" if header.due is None else f", as it waits until {time_text(header.due)}"
+        yield f"driven     by nobody{waits}: a worker{' then' if waits else ''} or resume takes it up"
     if head.offered:
         yield "inbox      something waits in it"

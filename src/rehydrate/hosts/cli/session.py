@@ -96,10 +96,10 @@ class Session:
             store = self.wired.open_store(self.store_name, create=create)
         else:
             store = app.storage()
-        if store is None:
-            raise NoStoreError("this command")
-        if not create:
-            _check_is_there(store)
+            if store is None:
+                raise NoStoreError("this command")
+            if not create:
+                _check_is_there(store)
         if app.service is not None:
             return replace(app.service, storage=store)
         return Service(store, [named.workflow for named in app.workflows])
