@@ -96,7 +96,8 @@ async def asleep(stream: RunStream) -> float:
 async def orphaned(store: InMemoryCheckpointStorage) -> str:
     """Return what health says of turns that nobody drives."""
     report = await check_health(store, now=datetime.fromtimestamp(SystemClock().time(), UTC))
-    return next(finding.level for finding in report.findings if finding.about == "orphaned runs")
+    found = next(finding for finding in report.findings if finding.about == "orphaned runs")
+    return f"{found.level}: {found.text}"
 
 
 KINDS = ["timer", "timers", "step", "caller", "handler"]
@@ -226,12 +227,13 @@ def test_a_worker_that_takes_up_what_can_go_on_now_leaves_what_sleeps(kind: str)
         store, clock = InMemoryCheckpointStorage(), asyncio.get_running_loop().time
         await killed(store, sleeping(kind, done), "a")
         begun, service = clock(), Service(store, [sleeping(kind, done)])
-        assert await orphaned(store) == "problem"
+        assert (await orphaned(store)).startswith("problem: nobody drives 1 run whose process is gone")
         assert await Worker(service).finish() == 1
         assert clock() - begun < 10
         head = await store.head("a")
         assert (head.header.status, head.owner) == (Status.RUNNING, None)
-        assert await orphaned(store) == "ok"
+        living = "every turn that has begun is driven by a living process"
+        assert await orphaned(store) == f"ok: {living}; handed on until a time: 1 run."
         assert await Worker(service).finish() == 0
         assert (await store.head("a")).header == head.header
         await passed(3 * HOUR)

@@ -116,13 +116,18 @@ class _Look:
         """Say which runs are in the middle of a turn that nobody drives, but for those that wait for a time."""
         lost: list[str] = []
         left: list[str] = []
+        asleep = 0
         async for header in all_runs(self.storage, status=Status.RUNNING.value):
             head = await self.storage.head(header.run_id)
-            if head is None or head.alive or head.header.status is not Status.RUNNING or sleeps(head.header, now):
+            if head is None or head.alive or head.header.status is not Status.RUNNING:
+                continue
+            if sleeps(head.header, now):
+                asleep += 1
                 continue
             (left if head.owner is None else lost).append(header.run_id)
         if not lost and not left:
-            return Finding("orphaned runs", "ok", "every turn that has begun is driven by a living process.")
+            others = f"; handed on until a time: {_count(asleep, 'run')}" if asleep else ""
+            return Finding("orphaned runs", "ok", f"every turn that has begun is driven by a living process{others}.")
         parts = [f"{_count(len(lost), 'run')} whose process is gone ({_ids(lost)})"] if lost else []
         parts += [f"{_count(len(left), 'run')} handed on by a process that was drained ({_ids(left)})"] if left else []
         action = "Start a worker, which takes them up: rehydrate worker; or one of them: rehydrate resume."
